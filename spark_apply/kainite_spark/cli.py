@@ -156,11 +156,11 @@ def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Targe
 
 
 def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskSettings:
-    # A task never skips: whether a unit has failed is certain only after its second try, and until then units that
-    # conflict with it must wait.
-    on_failure = "stop" if configured.apply.on_failure is settings.OnFailure.STOP else "block"
     apply = configured.apply
-    options = ApplyOptions(on_failure, most_units(apply), apply.group_bytes, fold=apply.fold)
+    # A task does not know onUowFailure=skip: whether a unit has failed is certain only after its second try, and until
+    # then units that conflict with it must wait.
+    stops = apply.on_failure is settings.OnFailure.STOP
+    options = ApplyOptions(stops, most_units(apply), apply.group_bytes, fold=apply.fold)
     return TaskSettings(run_name, configured.aws, configured.log.table, configured.log.partition, target, options)
 
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from operator import attrgetter
 
 import orjson
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -40,7 +40,8 @@ from kainite.base.errors import KainiteError, SettingsError
 from kainite.log.contract import LogStore
 from kainite.log.state.loading import low_water_mark
 from kainite.log.state.unit_state import UnitState
-from kainite.log.views.unit_times import TimedUnits, load_units
+from kainite.log.views.unit_table import LogRow, dispatched_row
+from kainite.log.views.unit_times import load_units
 from kainite.settings import AwsSettings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.executor.assemble import in_source_order
@@ -57,28 +58,11 @@ _OPTIONS = frozenset({"properties", "table", "logpartition", "endpoint", "region
 UNITS_PER_TASK = 2_000
 
 
-class UnitRow(NamedTuple):
-    """All columns of a unit but its deltas (:class:`~kainite.log.views.unit_table.LogRow`).
-
-    ``size`` is the column ``count``, a name that a tuple's method has. The times are milliseconds since the epoch
-    (:mod:`kainite.log.views.unit_times`).
-    """
-
-    id: int
-    uow: str
-    number: int | None
-    kind: str
-    status: str
-    conflict: int | None
-    queue: list[str]
-    instance: int | None
-    cause: str | None
-    size: int
-    source_ms: int | None
-    arrived_ms: int | None
-    collected_ms: int | None
-    dispatched_ms: int | None
-    applied_ms: int | None
+_COLUMNS = attrgetter(
+    "id", "uow", "number", "kind", "status", "conflict", "queue", "instance", "cause", "trans_out",
+    "source_ms", "arrived_ms", "collected_ms", "dispatched_ms", "applied_ms",
+)  # fmt: skip
+"""Returns all columns of a row but ``deltas``, in the schema's order; ``trans_out`` is the column ``count``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +87,11 @@ class UnitRange(InputPartition):
         truncated: transaction ids of the units that have lost some of their deltas to truncation.
     """
 
-    rows: tuple[UnitRow, ...]
+    rows: tuple[LogRow, ...]
     piece: Slice
     truncated: frozenset[int]
 
-    def __init__(self, rows: tuple[UnitRow, ...], piece: Slice, truncated: frozenset[int]) -> None:
+    def __init__(self, rows: tuple[LogRow, ...], piece: Slice, truncated: frozenset[int]) -> None:
         super().__init__(rows[0].id)
         self.rows, self.piece, self.truncated = rows, piece, truncated
 
@@ -163,7 +147,7 @@ def plan_reading(store: LogStore, partition: str, units_per_task: int) -> list[U
     """Shares all dispatched units of a log partition out to tasks; only the index is read."""
     first_id = low_water_mark(store, partition)
     log = load_units(store, partition, first_id)
-    units = [(unit, _row(unit, log)) for unit in log.units.values()]
+    units = [(unit, dispatched_row(unit, log)) for unit in log.units.values()]
     return [_range(units[start : start + units_per_task], first_id) for start in range(0, len(units), units_per_task)]
 
 
@@ -179,10 +163,11 @@ def read_rows(store: LogStore, partition: str, units: UnitRange) -> Iterator[tup
             raise part
         parts.setdefault(part.unit, []).append(part)
     for row in units.rows:
-        yield (*row, None if row.id in units.truncated else _json(parts[row.id]))
+        assert row.id is not None  # the unit is dispatched
+        yield (*_COLUMNS(row), None if row.id in units.truncated else _json(parts[row.id]))
 
 
-def _range(units: Sequence[tuple[UnitState, UnitRow]], first_id: int) -> UnitRange:
+def _range(units: Sequence[tuple[UnitState, LogRow]], first_id: int) -> UnitRange:
     truncated = frozenset(unit.tid for unit, _ in units if unit.first_tid < first_id)
     wanted = sorted(
         Wanted(entry, unit.tid, number, 0)
@@ -192,15 +177,6 @@ def _range(units: Sequence[tuple[UnitState, UnitRow]], first_id: int) -> UnitRan
     )
     piece = Slice(tuple(ranges([entry.entry for entry in wanted])) if wanted else (), tuple(wanted))
     return UnitRange(tuple(row for _, row in units), piece, truncated)
-
-
-def _row(unit: UnitState, log: TimedUnits) -> UnitRow:
-    times = log.of(unit.tid)
-    return UnitRow(
-        unit.tid, unit.uow, unit.number, unit.kind.value, unit.status.value, log.conflict_of(unit.tid),
-        list(unit.shards), unit.instance, unit.cause, unit.count, times.source_ms, times.arrived_ms,
-        times.collected_ms, times.dispatched_ms, times.applied_ms,
-    )  # fmt: skip
 
 
 def _json(parts: Sequence[UnitPart]) -> str:

@@ -281,7 +281,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent)
     except KainiteError:
         return  # told to stop while the target was away
     target = parts.opened(catalogue)
-    options = ApplyOptions(settings.on_failure.value, plan.group_units, retry=Retry(3, 0.0, 0.0), fold=more.fold)
+    options = ApplyOptions(more.stop, plan.group_units, retry=Retry(3, 0.0, 0.0), fold=more.fold)
     runner = parts.runner_of(target, options)
     opening = functools.partial(_opening, parts)
     current = CurrentTarget(parts.load, opening, catalogue, clock=SimTime(stop.hub).monotonic)

@@ -1,7 +1,8 @@
 """Random schemas whose foreign keys act, and a source that runs random changes on them and tells its deltas.
 
 The source does not tell what a foreign key's action did, as MySQL's binary log does not. Some deltas have no
-``before``, and numbers are sometimes spelled as text.
+``before``, and numbers are sometimes spelled as text. A foreign key's column may have a default, which an insert then
+leaves to the database, or be generated from ``v``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -22,12 +23,16 @@ LETTERS = "aAbB"
 
 @dataclass(frozen=True)
 class Reference:
-    """A foreign key: the parent's place in the schema, the column that it names, its actions."""
+    """A foreign key: the parent's place in the schema, the column that it names, its actions.
+
+    ``filled`` says what fills the foreign key's column: "default", "generated", or "" for nothing but deltas.
+    """
 
     parent: int
     column: str
     on_delete: str
     on_update: str
+    filled: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,9 @@ class TableSpec:
     def columns(self) -> tuple[str, ...]:
         return (*self.key, "code", "v", *(f"r{i}" for i in range(self.owned, len(self.references))))
 
+    def filled(self, how: str) -> frozenset[str]:
+        return frozenset(f"r{i}" for i, reference in enumerate(self.references) if reference.filled == how)
+
 
 Schema = tuple[TableSpec, ...]
 
@@ -67,6 +75,8 @@ def schemas(draw: st.DrawFn, folded: bool) -> Schema:
 _FEW = st.sampled_from([0, 1, 1, 1, 2])
 _ACTION = st.sampled_from(["CASCADE", "CASCADE", "CASCADE", "NO ACTION", "SET NULL", "SET DEFAULT"])
 
+_FILLED = st.sampled_from(["", "", "default", "generated"])
+
 
 def _reference(draw: st.DrawFn, tables: Sequence[TableSpec], place: int, owner: bool) -> Reference:
     keyed = [number for number, table in enumerate(tables) if not table.owned]
@@ -77,7 +87,11 @@ def _reference(draw: st.DrawFn, tables: Sequence[TableSpec], place: int, owner: 
         return Reference(parent, column, draw(action), draw(action))
     parent = draw(st.integers(0, place))
     named = "id" if parent in keyed and draw(st.booleans()) else "code"
-    return Reference(parent, named, draw(_ACTION), draw(_ACTION))
+    filled = draw(_FILLED)
+    text = named == "id" and parent < place and tables[parent].folded
+    if filled == "generated" and parent < place and not text:  # PostgreSQL takes no other actions for these
+        return Reference(parent, named, draw(st.sampled_from(["CASCADE", "CASCADE", "NO ACTION"])), "NO ACTION", filled)
+    return Reference(parent, named, draw(_ACTION), draw(_ACTION), "default" if filled == "default" else "")
 
 
 def ddl(schema: Schema) -> str:
@@ -101,6 +115,10 @@ def _type(schema: Schema, place: int, column: str) -> str:
     if column == "id":
         return "text COLLATE NOCASE NOT NULL" if schema[place].folded else "integer NOT NULL"
     kind = "text" if _is_text(schema, place, column) else "integer"
+    if column in schema[place].filled("generated"):
+        return f"{kind} GENERATED ALWAYS AS (nullif(v % 4, 0)) STORED"
+    if column in schema[place].filled("default"):
+        return f"{kind} DEFAULT {repr(LETTERS[1]) if kind == 'text' else 1}"
     return f"{kind} NOT NULL" if column in schema[place].key else kind
 
 
@@ -117,7 +135,9 @@ def _is_text(schema: Schema, place: int, column: str) -> bool:
 class Change:
     """A change that the source may refuse: operation, table, which row, new values, and how its delta is told.
 
-    ``mask`` chooses the columns that an update or upsert writes.
+    "renew" deletes a row and inserts it again: its children may be gone, or stand elsewhere, after that.
+
+    ``mask`` chooses the columns that an update or upsert writes, and those that an insert leaves to their defaults.
     """
 
     op: str
@@ -136,7 +156,7 @@ def changes(tables: int = 4) -> st.SearchStrategy[Change]:
     number = st.integers(0, 7)
     return st.builds(
         Change,
-        st.sampled_from(["insert", "insert", "update", "update", "delete", "delete", "upsert"]),
+        st.sampled_from(["insert", "insert", "update", "update", "delete", "delete", "upsert", "renew"]),
         st.integers(0, tables - 1),
         st.tuples(_ROW, _ROW),
         st.tuples(*[number] * 8),
@@ -144,6 +164,31 @@ def changes(tables: int = 4) -> st.SearchStrategy[Change]:
         st.booleans(),
         st.booleans(),
     )
+
+
+def filled_keys(schema: Schema) -> list[tuple[int, Reference]]:
+    """Returns the foreign keys to other tables that a default or the database fills in, with their tables' places."""
+    return [
+        (place, key)
+        for place, spec in enumerate(schema)
+        for key in spec.references
+        if key.filled and key.parent < place
+    ]
+
+
+@st.composite
+def filled_in(draw: st.DrawFn, schema: Schema) -> tuple[list[Change], list[Change]]:
+    """Generates a change of a parent, and one of a child whose foreign key a default or the database fills in."""
+    child, parent = draw(st.sampled_from([(place, key.parent) for place, key in filled_keys(schema)]))
+    numbers = st.tuples(*[st.integers(0, 7)] * 8)
+    new = st.tuples(*[_ROW] * len(schema[child].key), st.integers(4, 7), _ROW, *[st.sampled_from([0, 0, 0, 1])] * 5)
+    masks, told = st.sampled_from([0, 255, 255, 8]), st.booleans()
+    above = draw(st.sampled_from(["renew", "renew", "update", "upsert", "delete"]))
+    one = Change(above, parent, draw(st.sampled_from([(1, 1), (2, 2)])), draw(numbers), draw(masks), draw(told), False)
+    row = draw(st.sampled_from([(4, 4), (4, 4), (1, 1), (2, 2)]))
+    below = draw(st.sampled_from(["insert", "insert", "update", "upsert"]))
+    other = Change(below, child, row, draw(new), draw(masks), draw(told), False)
+    return [one], [other]
 
 
 fillings = st.lists(st.sampled_from([1, 1, 2, 2, 3, 0]), min_size=36, max_size=36)
@@ -167,8 +212,8 @@ class Source:
         for place in range(len(self.schema)):
             for number in (1, 2, 3):
                 named = [next(chosen) for _ in range(3)]
-                values = (*[number] * len(self.schema[place].key), number, 0, *named)
-                alone = (*values[: -len(named)], 0, 0, 0)
+                values = (*[number] * len(self.schema[place].key), number, number, *named)
+                alone = (*values[: -len(named) - 1], 0, 0, 0, 0)
                 deltas += [
                     self.run(Change("insert", place, (number, number), row, 0, True, False)) for row in (values, alone)
                 ]
@@ -178,7 +223,7 @@ class Source:
         """Runs changes, without those that are refused; none stays if the commit refuses what was deferred."""
         self.connection.execute("BEGIN")
         self.connection.execute(f"PRAGMA defer_foreign_keys = {'ON' if deferred else 'OFF'}")
-        deltas = [delta for change in listed if (delta := self.run(change))]
+        deltas = [delta for change in listed for delta in self._told(change)]
         try:
             self.connection.execute("COMMIT")
         except sqlite3.IntegrityError:
@@ -186,25 +231,45 @@ class Source:
             return []
         return deltas
 
+    def _told(self, change: Change) -> list[Delta]:
+        if change.op != "renew":
+            return [delta for delta in [self.run(change)] if delta]
+        place = change.table % len(self.schema)
+        key, found = self._found(place, change)
+        deleted = self.run(replace(change, op="delete"))
+        if found is None or deleted is None:
+            return []
+        computed = self.schema[place].filled("generated")
+        row = {column: value for column, value in dict(found).items() if column not in computed}
+        inserted = self._executed(place, Delta(f"t{place}", Operation.INSERT, key, row, {}), change)
+        return [deleted, inserted] if inserted else [deleted]
+
+    def _found(self, place: int, change: Change) -> tuple[dict[str, Any], sqlite3.Row | None]:
+        numbered = zip(self.schema[place].key, change.which, strict=False)
+        key = {column: self._value(place, column, number) for column, number in numbered}
+        where = " AND ".join(f"{column} = ?" for column in key)
+        found = self.connection.execute(f"SELECT * FROM t{place} WHERE {where}", [*key.values()]).fetchone()
+        return key, found
+
     def run(self, change: Change) -> Delta | None:
         place = change.table % len(self.schema)
         table = f"t{place}"
         spec = self.schema[place]
-        key = {
-            column: self._value(place, column, number) for column, number in zip(spec.key, change.which, strict=False)
-        }
-        found = self.connection.execute(
-            f"SELECT * FROM {table} WHERE {' AND '.join(f'{c} = ?' for c in key)}", [*key.values()]
-        ).fetchone()
-        values = {c: self._value(place, c, n) for c, n in zip(spec.columns, change.values, strict=False)}
+        key, found = self._found(place, change)
+        numbered = zip(spec.columns, change.values, strict=False)
+        values = {c: self._value(place, c, n) for c, n in numbered if c not in spec.filled("generated")}
         chosen = {c: value for i, (c, value) in enumerate(values.items()) if change.mask >> i & 1 and c not in spec.key}
-        row = {"insert": {**values, **key}, "upsert": {**chosen, **key}, "delete": {}}.get(change.op)
+        whole = {c: value for c, value in values.items() if c not in chosen or c not in spec.filled("default")}
+        row = {"insert": {**whole, **key}, "upsert": {**chosen, **key}, "delete": {}}.get(change.op)
         if row is None:
             moved = {c: values[c] for c in spec.key if change.mask > 200 and values[c] is not None}
             row = {**chosen, **moved} or {"v": values["v"]}
         if found is None and change.op in ("update", "delete"):
             return None
         delta = Delta(table, Operation(change.op), key, row, dict(found) if found and change.told else {})
+        return self._executed(place, delta, change)
+
+    def _executed(self, place: int, delta: Delta, change: Change) -> Delta | None:
         try:
             execute(self.connection, delta)
         except sqlite3.IntegrityError:

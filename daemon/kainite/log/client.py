@@ -2,6 +2,14 @@
 
 :class:`~kainite.owner.owner.LogOwner` implements the interface in the same process; a connection to an owner
 elsewhere may implement it too.
+
+With ``uowEnd=watermark`` the log must know since when a shard is read that is not read from its beginning: units that
+were under way then may be torn. It is told in two ways, and both are needed:
+
+* :meth:`LogClient.begin` makes the time durable before the log has a position of the shard, and before the lease table
+  has a checkpoint of it: after each of these a reader that starts again no longer knows that it began there.
+* :attr:`ReadingReport.started` tells the time while the shard has brought no record, and so no call of ``begin``. The
+  report that takes the watermark past a torn unit also says that the unit may be torn.
 """
 
 from __future__ import annotations
@@ -56,15 +64,18 @@ class LogClient(Protocol):
             LogFencedError, LogUnavailableError: as :meth:`append`.
         """
 
-    async def append(
-        self,
-        shard_id: str,
-        first: Position,
-        last: Position,
-        fragments: Sequence[Fragment],
-        *,
-        started_ms: int | None = None,
-    ) -> None:
+    async def begin(self, shard_id: str, started_ms: int) -> None:
+        """Tells since when a shard is read that is not read from its beginning; returns when that is durable.
+
+        Args:
+            shard_id: a shard of which the log has no position.
+            started_ms: milliseconds since the epoch by Kinesis' clock.
+
+        Raises:
+            LogFencedError, LogUnavailableError: as :meth:`append`.
+        """
+
+    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         """Appends the fragments of one ``processRecords`` call; returns when they are durable.
 
         Args:
@@ -72,10 +83,6 @@ class LogClient(Protocol):
             first: position of the call's first record.
             last: position of the call's last record; the shard's position from now on.
             fragments: the fragments that the child emitted; may be empty.
-            started_ms: the time from which on the shard is read, in milliseconds since the epoch by Kinesis' clock;
-                given if the shard is not read from its beginning, and the log had no record of it. The time becomes
-                durable with the append; an append of the time alone has :data:`~kainite.base.position.BEFORE_ALL` as
-                ``first`` and ``last``, and no fragments.
 
         An append whose ``last`` is not beyond the shard's position is a recognised duplicate: it
         changes nothing, and returns when the original is durable.

@@ -36,10 +36,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 
 from kainite.base.clock import boot_seconds, epoch_ms
-from kainite.base.errors import KainiteError, LogFencedError, LogRequestError, LogUnavailableError
+from kainite.base.errors import KainiteError, LogError, LogFencedError, LogRequestError, LogUnavailableError
 from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
-from kainite.base.position import BEFORE_ALL, Position
+from kainite.base.position import Position
 from kainite.log.client import ReadingReport
 from kainite.log.collecting.collect import begin, collect
 from kainite.log.collecting.waiting import Waiting
@@ -203,18 +203,16 @@ class LogOwner:
     async def position(self, shard_id: str) -> Position | None:
         return await self._queue.position(shard_id)
 
+    async def begin(self, shard_id: str, started_ms: int) -> None:
+        await self.write(lambda state: begin(state, self._uow, shard_id, started_ms, epoch_ms()))
+
     async def append(
         self,
         shard_id: str,
         first: Position,
         last: Position,
         fragments: Sequence[Fragment],
-        *,
-        started_ms: int | None = None,
     ) -> None:
-        if last == BEFORE_ALL and not fragments:
-            await self.write(lambda state: begin(state, self._uow, shard_id, epoch_ms(), started_ms))
-            return
         if not self._is_recognised(shard_id, last):
             await self.room()
         if self._is_recognised(shard_id, last):  # perhaps by a copy that was folded while this one waited
@@ -228,7 +226,7 @@ class LogOwner:
             )
         if fragments and (arrived_ms := fragments[0].arrived_ms) is not None:
             self._watermark.learn(arrived_ms)
-        entries = collect(self.state, self._uow, shard_id, last, fragments, epoch_ms(), started_ms)
+        entries = self._decided(lambda state: collect(state, self._uow, shard_id, last, fragments, epoch_ms()))
         self._ending.collected()
         await self._enqueue(entries)
 
@@ -273,10 +271,23 @@ class LogOwner:
         second condition holds also if the decision is to append nothing.
         """
         await self._room.for_own_entries()
-        if entries := decide(self.state):
+        if entries := self._decided(decide):
             await self._enqueue(entries)
         else:
             await self._queue.flush()
+
+    def _decided(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> Sequence[Entry]:
+        """Returns the entries that ``decide`` has folded; the owner fails where ``decide`` raises after it folded some.
+
+        Such entries never come into the queue. Every later entry would have another transaction id than its fold.
+        """
+        next_id = self.state.next_id
+        try:
+            return decide(self.state)
+        except BaseException as error:
+            if self.state.next_id != next_id:
+                self._tasks.fail(LogError(f"the log's owner broke in the midst of a decision: {error!r}"))
+            raise
 
     async def _enqueue(self, entries: Sequence[Entry]) -> None:
         began = self._clock()

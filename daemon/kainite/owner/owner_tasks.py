@@ -3,7 +3,7 @@
 ============  ========================================================================================================
 state         left by
 ============  ========================================================================================================
-going on      a task raises an error, or :meth:`OwnerTasks.end`: failed. No task dies unnoticed
+going on      a task raises an error, :meth:`OwnerTasks.fail` or :meth:`OwnerTasks.end`: failed. No task dies unnoticed
 failed        nothing; every later error is ignored, since the first one is the cause
 ============  ========================================================================================================
 """
@@ -66,19 +66,20 @@ class OwnerTasks:
         for task in self._tasks:
             task.cancel()
         results = await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._fail(reason)
+        self.fail(reason)
         return [result for result in results if isinstance(result, Exception)]
+
+    def fail(self, error: KainiteError) -> None:
+        """Ends the owner with its first error."""
+        if not self._failure.done():
+            self._failure.set_result(error)
+            self._tell(error)
 
     async def _watched(self, work: Work) -> None:
         try:
             await work()
         except KainiteError as error:
-            self._fail(error)
+            self.fail(error)
         except Exception as error:
-            self._fail(LogError(f"the log's owner broke: {error!r}"))
+            self.fail(LogError(f"the log's owner broke: {error!r}"))
             raise
-
-    def _fail(self, error: KainiteError) -> None:
-        if not self._failure.done():
-            self._failure.set_result(error)
-            self._tell(error)

@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final, Generic
 
-from kainite.base.errors import LogUnavailableError
+from kainite.base.errors import LogProtocolError, LogUnavailableError
 from kainite.peers import network
 from kainite.peers.connection.codec import Codec, M
 from kainite.peers.connection.core import Connection, ConnectionState, Limits, Side
@@ -75,8 +75,8 @@ class ClientLink(Generic[M]):
         self.flush()
         while self._connection.state is not ConnectionState.OPEN:
             await self._receive(self._connection.deadline)
-            found = self._connection.next_message(self._clock())
-            assert found is None, "an owner speaks first after a request"
+            if self._connection.next_message(self._clock()) is not None:
+                raise LogProtocolError("the peer said more than its Hello before it was asked anything")
 
     async def next(self) -> M:
         """Waits for the peer's next message.

@@ -72,13 +72,11 @@ class SentFragments(Struct, frozen=True, array_like=True, forbid_unknown_fields=
     Attributes:
         blobs: the length, CRC-32 and uncompressed size of each blob in the payload.
         schemes: the schemes of signatures that the connection has not carried before, by id.
-        started: since when the shard is read, as :meth:`~kainite.log.client.LogClient.append` takes it.
     """
 
     fragments: tuple[SentFragment, ...]
     blobs: tuple[tuple[Natural, Natural, Natural], ...]
     schemes: dict[str, dict[str, TableScheme]]
-    started: Natural | None
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -103,15 +101,12 @@ def check_size(shard: str, size: int) -> None:
         )
 
 
-def encode_fragments(
-    fragments: Sequence[Fragment], known: Collection[str], started_ms: int | None = None
-) -> tuple[bytes, bytes, frozenset[str]]:
+def encode_fragments(fragments: Sequence[Fragment], known: Collection[str]) -> tuple[bytes, bytes, frozenset[str]]:
     """Returns an append's metadata, its payload, and the ids of the schemes in the metadata.
 
     Args:
         fragments: the fragments of one append.
         known: the ids of the schemes that the other side has.
-        started_ms: since when the shard is read, as the append says it.
     """
     schemes = {one.scheme.id: one.scheme for one in fragments if one.scheme and one.scheme.id not in known}
     blobs = {id(one.piece.blob): one.piece.blob for one in fragments if one.piece is not None}
@@ -120,15 +115,14 @@ def encode_fragments(
         tuple([_sent(fragment, numbers) for fragment in fragments]),
         tuple([(len(blob.frame), blob.crc, blob.size) for blob in blobs.values()]),
         {name: dict(scheme.tables) for name, scheme in schemes.items()},
-        started_ms,
     )
     return _ENCODER.encode(metadata), b"".join([blob.frame for blob in blobs.values()]), frozenset(schemes)
 
 
 def decode_fragments(
     metadata: bytes | memoryview, payload: bytes | memoryview, known: Mapping[str, Scheme]
-) -> tuple[list[Fragment], dict[str, Scheme], int | None]:
-    """Returns the fragments, the schemes that came with them, and since when the shard is read, if the append says it.
+) -> tuple[list[Fragment], dict[str, Scheme]]:
+    """Returns the fragments, and the schemes that came with them.
 
     Args:
         metadata, payload: as :func:`encode_fragments` returned them.
@@ -142,8 +136,8 @@ def decode_fragments(
         schemes = {name: Scheme(tables) for name, tables in sent.schemes.items()}
         blobs = _blobs(sent.blobs, memoryview(payload))
         all_schemes = {**known, **schemes} if schemes else known
-        return [_fragment(one, blobs, all_schemes) for one in sent.fragments], schemes, sent.started
-    except (msgspec.MsgspecError, ValueError, LookupError) as error:
+        return [_fragment(one, blobs, all_schemes) for one in sent.fragments], schemes
+    except (msgspec.MsgspecError, ValueError, LookupError, RecursionError) as error:
         raise LogProtocolError(f"an append's fragments cannot be read: {type(error).__name__} {error}") from error
 
 

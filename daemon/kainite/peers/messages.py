@@ -11,8 +11,9 @@ message                    sent by      says
 :class:`Joined`            owner        the member may ask; how many bytes of its appends may be unanswered (*credit*)
 :class:`Elsewhere`         anybody      the sender does not own the partition; the owner's address, if known
 :class:`RequestRefused`    owner        the log's state forbids a request, and always will
+:class:`ShardStart`        member       the time from which on a shard is read that is not read from its beginning
 :class:`ShardAppend`       member       the fragments of one processRecords call
-:class:`Appended`          owner        the fragments of an append are durable
+:class:`Appended`          owner        the start, or the fragments, are durable
 :class:`PositionRequest`   member       the question how far a shard is collected
 :class:`PositionAnswer`    owner        the position up to which the shard is collected
 :class:`ReadingRequest`    owner        the question how far the member's shards are read; why reading waits
@@ -116,6 +117,13 @@ class Elsewhere(PeerMessage, frozen=True):
 
 class RequestRefused(PeerMessage, frozen=True):
     cause: str
+
+
+class ShardStart(PeerMessage, frozen=True):
+    """Attributes: as the arguments of :meth:`~kainite.log.client.LogClient.begin`."""
+
+    shard: Name
+    started_ms: Natural
 
 
 class ShardAppend(PeerMessage, frozen=True):
@@ -233,6 +241,7 @@ Message: TypeAlias = (
     | Joined
     | Elsewhere
     | RequestRefused
+    | ShardStart
     | ShardAppend
     | Appended
     | PositionRequest

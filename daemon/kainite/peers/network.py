@@ -32,8 +32,13 @@ async def connect(
         ConnectionRefusedError: nobody listens there.
         OSError: the connection cannot be made, or not in time.
     """
-    async with asyncio.timeout(CONNECT_LIMIT_S):
-        return await asyncio.open_connection(address.host, address.port, ssl=tls)
+    try:
+        async with asyncio.timeout(CONNECT_LIMIT_S):
+            return await asyncio.open_connection(address.host, address.port, ssl=tls)
+    except OSError:
+        raise  # also a certificate that is not trusted, whose error is a ValueError as well
+    except ValueError as error:  # the host is no name that can be looked up: whoever advertises it says what it wants
+        raise OSError(f"{address.host!r} is no host's name: {error}") from error
 
 
 async def hang_up(writer: asyncio.StreamWriter) -> None:

@@ -35,6 +35,9 @@ MAX_UOW_LENGTH = 256
 
 MAX_TIME = 2**63 - 1
 """The latest commit time, nanoseconds since the epoch."""
+
+MAX_NATURAL = 2**63 - 1
+"""The highest count, number and ordinal: the log holds no number beyond 64 bits, and also stores the next number."""
 _EMPTY: Row = {}
 _TIME_DIGITS = 19
 _DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal", "time"})
@@ -209,6 +212,8 @@ def _natural(item: Mapping[str, Json], field: str) -> int | None:
         return None
     if type(value) is not int or value < 0:
         raise DeltaError(f"{field!r} must be a whole number from 0, not {_typed(value)}")
+    if value > MAX_NATURAL:
+        raise DeltaError(f"{field!r} must be at most {MAX_NATURAL}, not {value}")
     return value
 
 

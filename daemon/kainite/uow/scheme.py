@@ -29,7 +29,7 @@ from functools import cached_property
 from kainite.uow.canonical import spelling_rule
 from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
 
-RULES = 1
+RULES = 2
 """The version of the rules of :mod:`kainite.uow.signature`; part of every digest, to be raised with each change."""
 
 MIXED = "mixed"
@@ -170,10 +170,18 @@ def _table_scheme(catalogue: Catalogue, table: Table, referenced: Mapping[str, s
     others = [
         f"{field.name}={getattr(table, field.name)!r}"
         for field in fields(table)
-        if field.name not in ("name", "schema", "columns", "primary_key", "unique_keys", "foreign_keys", "judged")
+        if field.name
+        not in ("name", "schema", "columns", "primary_key", "unique_keys", "foreign_keys", "judged", "defaults")
     ]
+    others += sorted(f"filled {name}" for name in _filled(table))
     parts = (str(RULES), repr(table.primary_key), *spelled, *uniques, *relations, *others)
     return TableScheme(_digest("\0".join((*parts, *sorted(referenced.get(table.name, ()))))), tuple(sorted(parents)))
+
+
+def _filled(table: Table) -> set[str]:
+    """Returns the columns of foreign keys that act of which an insert need not tell the value."""
+    acting = {name for key in table.foreign_keys if key.acts for name in key.columns}
+    return acting if table.defaults is None else acting.intersection(table.defaults)
 
 
 def _spelling(table: Table, name: str) -> str:

@@ -104,9 +104,7 @@ class ApplicationPartition:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(
-        cls, store: LogStore, settings: LogSettings, mounted: Mount, locks_from: int = LOCKS_FROM
-    ) -> AsyncIterator[ApplicationPartition]:
+    async def open(cls, store: LogStore, settings: LogSettings, mounted: Mount) -> AsyncIterator[ApplicationPartition]:
         """Serves a mounted partition while entered, and releases it at the end; appends still queued get no answer.
 
         Raises:
@@ -114,7 +112,7 @@ class ApplicationPartition:
             LogUnavailableError: the store does not answer.
         """
         async with heartbeats_meanwhile(store, mounted, settings.heartbeat, _logger):
-            locks = await asyncio.to_thread(_read_locks, store, mounted, locks_from)
+            locks = await asyncio.to_thread(_read_locks, store, mounted, LOCKS_FROM)
         partition = cls(store, settings, mounted, locks)
         tasks = [asyncio.create_task(partition._watched(work)) for work in (partition._write, partition._heartbeat)]
         event(_logger, logging.INFO, "log partition mounted", partition=mounted.partition,

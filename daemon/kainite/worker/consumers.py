@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable
 
 from kainite.base.logs import event
-from kainite.kinesis.read.prefetch import Reached
 from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost
 from kainite.observe.shard_status import ShardStatus
 from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
+from kainite.worker.shard_reading import ShardReading
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +35,9 @@ class Consumers:
         """Returns what each consumer does at this moment."""
         return tuple(consumer.status() for consumer, _ in self._running.values())
 
-    def reached(self) -> dict[str, Reached]:
-        """Returns, for each shard that is read, how far what was emitted for its records is durable."""
-        return {lease.shard_id: consumer.reading.reached for lease, (consumer, _) in self._running.items()}
+    def readings(self) -> dict[str, ShardReading]:
+        """Returns the reading of each shard that has a consumer."""
+        return {lease.shard_id: consumer.reading for lease, (consumer, _) in self._running.items()}
 
     async def follow_leases(self) -> None:
         """Starts a consumer for each lease gained; ends it when the lease is lost or handed over. Runs until cancelled.

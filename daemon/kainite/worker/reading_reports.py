@@ -43,9 +43,10 @@ def _reading(keeper: LeaseKeeper, consumers: Consumers) -> ReadingReport | None:
     if shards is None or since_round is None or since_round > NEAR_S:
         return None
     now = boot_seconds()
-    reached = consumers.reached()
+    readings = consumers.readings()
+    reached = {shard: reading.reached for shard, reading in readings.items()}
     ages = {shard: now - far.until for shard, far in reached.items() if far.until is not None}
     tips = {shard: now - far.at_tip for shard, far in reached.items() if far.at_tip is not None}
     arrived = {shard: far.arrived_ms for shard, far in reached.items() if far.arrived_ms is not None}
-    started = {shard: far.started_ms for shard, far in reached.items() if far.started_ms is not None}
+    started = {shard: at for shard, reading in readings.items() if (at := reading.started_ms) is not None}
     return ReadingReport(shards, ages, tips, arrived, started)

@@ -8,14 +8,14 @@ the log's place where the settings name one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import LeaseLostError, LeaseTableError, LogUnavailableError
 from kainite.base.logs import event
-from kainite.base.position import BEFORE_ALL, Position
+from kainite.base.position import Position
 from kainite.base.retry import Backoff, only, retry_async
 from kainite.child.events import Action, CheckpointRequested, Rejected, Span
 from kainite.kinesis.read.record_batch import RecordBatch
@@ -25,9 +25,6 @@ from kainite.worker.call_rules import AppendCall, CallRules, EmitHandling, Refus
 from kainite.worker.heavy_work import OFF_LOOP_BYTES
 from kainite.worker.output_stream import ShardOutput
 from kainite.worker.units_of_work import UnitsOfWork
-
-if TYPE_CHECKING:
-    from kainite.uow.fragment import Fragment
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +53,8 @@ class ShardCalls:
         checkpoints: stores checkpoints.
         units: None where units of work are disabled.
         output: where the child's messages are put; None without an output stream. Not together with ``units``.
+        started_ms: returns since when the shard is read, as
+            :attr:`~kainite.worker.shard_reading.ShardReading.started_ms` has it.
     """
 
     def __init__(
@@ -64,8 +63,11 @@ class ShardCalls:
         checkpoints: Checkpoints,
         units: UnitsOfWork | None,
         output: ShardOutput | None = None,
+        *,
+        started_ms: Callable[[], int | None],
     ) -> None:
         self._lease = lease
+        self._started_ms = started_ms
         self._checkpoints = checkpoints
         self._units = units
         self._output = output
@@ -74,26 +76,23 @@ class ShardCalls:
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
         self._arrived_ms: int | None = None  # the arrival of the call's last record
-        self._started_ms: int | None = None
         self._start_told = False  # to the log, durably
 
     async def position(self) -> Position | None:
         """Returns how far the log has collected the shard; None when it holds nothing of the shard."""
         return await self._units.log.position(self._lease.shard_id) if self._units else None
 
-    async def begin(self, action: Action, batch: RecordBatch | None = None, started_ms: int | None = None) -> None:
+    async def begin(self, action: Action, batch: RecordBatch | None = None) -> None:
         """Begins a call; ``initialize`` begins the calls of another child.
 
         Args:
             action: the action that the child is asked for.
             batch: the batch that the child gets.
-            started_ms: as in :meth:`kainite.log.client.LogClient.append`; None: as it was.
         """
         if action is Action.INITIALIZE:
             self._warned = False
         records = span_of(batch)
         self._arrived_ms = batch.arrival_ms if batch is not None else None
-        self._started_ms = self._started_ms if started_ms is None else started_ms
         reached = None if records is None else await self.position()
         self._rules.begin(action, records, reached)
 
@@ -184,7 +183,8 @@ class ShardCalls:
         return None
 
     async def _write(self, checkpoint: Checkpoint) -> str | None:
-        await self._tell_start()
+        if self._units is not None:
+            await self._tell_start(self._units)
         try:
             await self._checkpoints.checkpoint(self._lease, checkpoint)
         except (LeaseLostError, LeaseTableError) as error:
@@ -206,30 +206,25 @@ class ShardCalls:
         size, self._fed = self._fed, 0
         await units.settle()
         fragments = await units.heavy.run(size, take)
-        await self._put(units, records.first, records.last, fragments)
+        await self._tell_start(units)
+        await self._until_durable(partial(units.log.append, shard, records.first, records.last, fragments))
         units.room.give_back()
 
-    async def _tell_start(self) -> None:
-        """Tells the log since when the shard is read, before a checkpoint hides that its beginning was not read."""
-        units = self._units
-        if units is None or not units.tells_start or self._started_ms is None or self._start_told:
-            return
-        # A call that emits nothing appends nothing, so the checkpoint may be the only trace of the reading.
-        await self._put(units, BEFORE_ALL, BEFORE_ALL, ())
+    async def _tell_start(self, units: UnitsOfWork) -> None:
+        """Tells the log since when the shard is read, before a position or a checkpoint hides that."""
+        started_ms = None if self._start_told else self._started_ms()
+        if started_ms is not None:
+            await self._until_durable(partial(units.log.begin, self._lease.shard_id, started_ms))
+            self._start_told = True
 
-    async def _put(self, units: UnitsOfWork, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def _until_durable(self, put: Callable[[], Awaitable[None]]) -> None:
+        """Asks the log, again and again while it is unavailable."""
         shard = self._lease.shard_id
 
         def put_off(error: Exception, failures: int, pause: float) -> None:
             event(logger, logging.WARNING, "append put off", shard=shard, pause=pause, error=error)
 
-        await retry_async(
-            partial(units.log.append, shard, first, last, fragments, started_ms=self._started_ms),
-            APPEND_BACKOFF,
-            retryable=only(LogUnavailableError),
-            failed=put_off,
-        )
-        self._start_told = self._start_told or self._started_ms is not None
+        await retry_async(put, APPEND_BACKOFF, retryable=only(LogUnavailableError), failed=put_off)
 
     def _warn_once(self) -> None:
         if not self._warned:

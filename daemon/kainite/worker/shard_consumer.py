@@ -97,12 +97,15 @@ class ShardConsumer:
         self._current_parts = parts
         self._parts = parts()
         settings, units, output = self._parts.child_settings, self._parts.units, self._parts.output
-        self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None, output() if output else None)
+        self.reading = ShardReading(lease)
+        self._calls = ShardCalls(
+            lease, self._parts.keeper, units() if units else None, output() if output else None,
+            started_ms=lambda: self.reading.started_ms,
+        )  # fmt: skip
         self._metrics = ShardMetrics(lease.shard_id, self._parts.meter)
         self._failures = ChildFailures(lease.shard_id, settings)
         self._interrupt: asyncio.Future[StateOutcome] = asyncio.get_running_loop().create_future()
         self._child: ChildProcess | None = None
-        self.reading = ShardReading(lease)
         self._end = ShardEnd(())
         self._batch: RecordBatch | None = None  # the batch that the child has and has not answered yet
         self._pause = 0.0
@@ -202,7 +205,7 @@ class ShardConsumer:
     async def _end_shard(self) -> StateOutcome:
         children = self._end.children
         await self._parts.keeper.shard_ended(self._lease, children)
-        await self._calls.begin(Action.SHARD_ENDED, started_ms=self.reading.started_ms)
+        await self._calls.begin(Action.SHARD_ENDED)
         await self._perform(self._current_child().dialect.shard_ended())
         if self._lease not in self._parts.keeper.held:
             self._set_interrupt(StateOutcome.LOST)
@@ -249,7 +252,7 @@ class ShardConsumer:
 
     async def _deliver(self, batch: RecordBatch) -> None:
         self._batch = batch
-        await self._calls.begin(Action.PROCESS_RECORDS, batch, self.reading.started_ms)
+        await self._calls.begin(Action.PROCESS_RECORDS, batch)
         child = self._current_child()
         child.send(child.dialect.process_records(self._failures.mark(batch.take_line())))
         await self._serve(child)

@@ -44,9 +44,7 @@ class ShardReading:
     @property
     def reached(self) -> Reached:
         """Returns how far the shard's records are done; an empty value while nothing is read."""
-        if self._source is None:
-            return Reached()
-        return replace(self._source.ahead.queue.reached, started_ms=self.started_ms)
+        return Reached() if self._source is None else self._source.ahead.queue.reached
 
     @property
     def started_ms(self) -> int | None:

@@ -19,7 +19,7 @@ from kainite.base.retry import AWS_BACKOFF
 from kainite.base.waiting import wait_until_set
 from kainite.kinesis.client import StreamClient
 from kainite.observe.meter import SILENT, Meter
-from kainite.settings import Settings, UowEnd
+from kainite.settings import Settings
 from kainite.worker.emit_budget import EmitBudget, EmitShare
 from kainite.worker.heavy_work import OFF_LOOP_BYTES, HeavyWork
 
@@ -44,7 +44,6 @@ class UnitsOfWork:
         heavy: runs work that takes long; all shards of the daemon share it.
         catalogue: the target's tables; all shards share them; None where the catalogue is never read again.
         room: the shard's part of the budget that all shards have for emitted lines.
-        tells_start: whether the log must know since when a shard is read that is not read from its beginning.
     """
 
     log: LogClient
@@ -52,7 +51,6 @@ class UnitsOfWork:
     heavy: HeavyWork = field(default_factory=HeavyWork)
     catalogue: CurrentCatalogue | None = None
     room: EmitShare = field(default_factory=lambda: EmitBudget().share())
-    tells_start: bool = False
 
     async def settle(self) -> None:
         """Judges the admitted deltas under the catalogue as it is now.
@@ -133,8 +131,7 @@ async def open_units_of_work(
             catalogue = await reading
             log.judge_by(catalogue)
             await _reached(log, stop)
-            tells_start = settings.uow.end is UowEnd.WATERMARK
-            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share(), tells_start)
+            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share())
         finally:
             watching.cancel()
 

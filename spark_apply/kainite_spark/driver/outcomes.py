@@ -23,7 +23,6 @@ from typing import Self
 
 from kainite.base.errors import LogFencedError, LogHeldError, LogUnavailableError
 from kainite.base.logs import event
-from kainite.base.process_identity import ProcessIdentity
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import Entry, EntryKind, Outcome, StatusMeta
 from kainite.log.state.outcomes import outcomes_of
@@ -121,7 +120,6 @@ def mount_outcomes(
     lease: float,
     stop: threading.Event,
     watch: LeaseWatch | None = None,
-    process: ProcessIdentity | None = None,
 ) -> Outcomes | None:
     """Mounts an outcomes partition; waits while another apply job's lease runs.
 
@@ -132,7 +130,6 @@ def mount_outcomes(
         lease: seconds without a heartbeat after which another apply job may mount.
         stop: ends the wait.
         watch: has observed another apply job's lease before (:func:`begin_to_watch`).
-        process: the identity of the process that mounts; None means the calling process.
 
     Returns:
         The mounted partition; None when ``stop`` was set before.
@@ -144,7 +141,7 @@ def mount_outcomes(
     told = False
     while not stop.is_set():
         try:
-            return Outcomes(store, mount(store, partition, owner, lease, watch, process=process), stop)
+            return Outcomes(store, mount(store, partition, owner, lease, watch), stop)
         except LogHeldError as error:
             if not told:
                 event(_LOG, logging.WARNING, "waiting for another apply job to end", error=error)

@@ -33,8 +33,8 @@ class ApplyOptions:
     """The options for applying a list of units.
 
     Attributes:
-        on_failure: ``block`` holds back later units that conflict with a failed one, ``skip`` lets
-            them through, ``stop`` tries nothing after the first failure.
+        stops: whether nothing is tried after the first failure; otherwise, later units that conflict with a failed one
+            are held back.
         group_units: at most so many units share a target transaction.
         group_bytes: at most so many bytes of deltas share a target transaction; a larger unit has one of its own.
         busy_limit: seconds of failed attempts at busy groups; after these, no busy group is cut in two any more.
@@ -43,7 +43,7 @@ class ApplyOptions:
         in_order: whether no unit behind a busy or refused one is tried, so that units commit in log order.
     """
 
-    on_failure: str = "block"
+    stops: bool = False
     group_units: int = 500
     group_bytes: int = 16 * 2**20
     busy_limit: float = 10.0

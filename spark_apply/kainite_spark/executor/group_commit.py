@@ -18,8 +18,8 @@ A unit that conflicts with an earlier unit that is delayed or was not tried is n
 policy: both will be applied, in this order. That rule comes before the next one, at the end of the call too: a unit
 that was found blocked early, before the unit ahead of it was delayed, has no outcome.
 
-With the policy ``block``, a unit that conflicts with an earlier failed or blocked unit of the list is
-not tried: it is blocked, and its cause names the unit that it waits for.
+A unit that conflicts with an earlier failed or blocked unit of the list is not tried: it is blocked, and its cause
+names the unit that it waits for.
 
 A unit with a fault, whose deltas cannot be read, counts as refused; the target is not asked.
 
@@ -73,7 +73,7 @@ def apply_units(
 
     Returns:
         An outcome for each unit that was tried or is blocked, in log order: committed (also by an earlier call),
-        failed, blocked, or in progress with the cause that delays it. With the policy ``stop`` units after the
+        failed, blocked, or in progress with the cause that delays it. With ``stops`` units after the
         failed one were not tried.
 
     Raises:
@@ -204,7 +204,7 @@ class _GroupCommit:
         refusal, last = str(trouble), str(again)
         cause = last if last == refusal else f"{last} (in order of precedence: {refusal})"
         self._hold(unit, UnitStatus.FAILED, cause)
-        self._stopped = self._stopped or self._options.in_order or self._options.on_failure == "stop"
+        self._stopped = self._stopped or self._options.in_order or self._options.stops
 
     def _forget_untimely(self, units: Sequence[Unit]) -> None:
         """Drops the outcome of each blocked unit that must also wait for a unit that will be tried again."""
@@ -227,7 +227,7 @@ class _GroupCommit:
 
     def _blocked(self, unit: Unit) -> bool:
         """Returns whether a failed or blocked unit holds a unit back, which then is blocked."""
-        holder = self._holder(unit) if self._options.on_failure == "block" else None
+        holder = self._holder(unit)
         if holder is not None:
             status = self._outcomes[holder.tid].status
             self._hold(unit, UnitStatus.BLOCKED, f"waits for unit {holder.tid} ({holder.uow}), which is {status}")

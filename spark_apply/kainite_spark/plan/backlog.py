@@ -42,8 +42,9 @@ Invariants:
   units that they held back are examined again; when it fails, nothing changes for them. So it takes the failed units'
   place in the order: a unit that was blocked behind one of them comes earlier in the log and is applied later, and
   writes over what the correction wrote where both write a row. Every other pair of units that conflict keeps the
-  log's order, the units that were blocked among themselves too. Which units a correction passes is decided
-  when it is examined: the commit of another correction in the same micro-batch changes nothing in that;
+  log's order, the units that were blocked among themselves too. Two corrections of one failed unit never
+  share a micro-batch: once the first one has committed, the second one corrects nothing, and waits for the units
+  that were blocked behind the failed one;
 * with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do;
 * with ``targetConsistency=prefix`` one job instance applies all units in log order, and tries nothing behind a unit
   that is busy or refused before that unit was tried again. A busy unit holds up all units behind it for
@@ -279,6 +280,8 @@ class Backlog:
             unit = self._units[self._waiting[0]]
             if chosen and (deltas + unit.count > max_deltas or not _comparable(chosen[0], unit)):
                 break
+            if self._corrects_the_same(unit, chosen):
+                break
             self._waiting.popleft()
             if self._may_run(unit):
                 chosen.append(unit)
@@ -299,7 +302,7 @@ class Backlog:
             ahead.add(self._units[tid])
         for tid in tids:
             unit = self._units[tid]
-            if self._waits_behind_another(unit, ahead):
+            if self._waits_behind_another(unit, ahead) or self._corrects_the_same(unit, chosen):
                 late.append(tid)
                 ahead.add(unit)
             elif self._may_run(unit):
@@ -310,8 +313,17 @@ class Backlog:
     def _waits_behind_another(self, unit: UnitState, ahead: Holders) -> bool:
         return ahead.find(unit) is not None
 
+    def _corrects_the_same(self, unit: UnitState, chosen: Iterable[UnitState]) -> bool:
+        """Returns whether a unit is another correction of a failed unit that one of ``chosen`` passes."""
+        if unit.kind is UnitKind.NORMAL:
+            return False
+        passed = (tid for one in chosen for tid in self._overtaken.get(one.tid, ()))
+        return any(conflict(self._units[tid], unit) for tid in passed)
+
     def _may_run(self, unit: UnitState) -> bool:
         """Examines a unit; returns whether no unit holds it back, and otherwise blocks it."""
+        # A failed unit that it passed before may have been judged anew, and fails then without conflicting with it.
+        self._overtaken.pop(unit.tid, None)
         blocker = self._holders.find(unit)
         if blocker is not None and not (unit.kind is not UnitKind.NORMAL and self._passes_failed(unit)):
             self._block(unit, blocker)

@@ -83,6 +83,7 @@ class TargetSession(Protocol):
             TargetInterruptedError: the connection was lost in the middle, perhaps because of these units.
             TargetUnavailableError: the target is away; the caller may try again.
             TargetFencedError: the target has another fence.
+            TargetError: Kainite's own tables are missing, or are not as they must be.
         """
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:

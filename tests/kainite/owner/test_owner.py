@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from kainite.base.errors import LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
+from kainite.base.errors import LogError, LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
 from kainite.base.position import BEFORE_ALL, Position
 from kainite.base.process_identity import ProcessIdentity
 from kainite.log.contract import LogHead, LogStore, Slot
@@ -240,6 +240,29 @@ class TestFaults:
             assert "ZeroDivisionError" in str(await log.failed())
         with pytest.raises(ZeroDivisionError):
             await opened.__aexit__(None, None, None)
+
+    async def test_a_decision_that_breaks_after_it_has_folded_an_entry_ends_the_owner(self, store: LogStore) -> None:
+        def broken(state: FoldedLog) -> Sequence[Entry]:
+            Journal(state, 0).write(EntryKind.STATUS, StatusMeta())
+            raise ZeroDivisionError
+
+        async with owned_log(store, SETTINGS, UOW) as log, asyncio.timeout(LIMIT):
+            with pytest.raises(ZeroDivisionError):
+                await log.write(broken)
+            with pytest.raises(LogError, match="ZeroDivisionError"):
+                await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+            assert "ZeroDivisionError" in str(await log.failed())
+        assert units_of(store) == []
+
+    async def test_a_decision_that_is_refused_before_it_folds_anything_ends_nothing(self, store: LogStore) -> None:
+        def refused(state: FoldedLog) -> Sequence[Entry]:
+            raise LogRequestError("no")
+
+        async with owned_log(store, SETTINGS, UOW) as log, asyncio.timeout(LIMIT):
+            with pytest.raises(LogRequestError, match="no"):
+                await log.write(refused)
+            await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+        assert units_of(store) == ["T"]
 
 
 class TestTwoOwners:

@@ -13,7 +13,7 @@ from kainite.base.errors import LogProtocolError, LogRequestError, LogUnavailabl
 from kainite.log.format.entry import ReqId
 from kainite.peers.client import ClientLink, Silence, linked
 from kainite.peers.connection.core import Limits
-from kainite.peers.connection.frames import PEERS_HELLO
+from kainite.peers.connection.frames import MESSAGE, PEERS_HELLO, encode_frame
 from kainite.peers.connection.hello import Hello, encode_hello
 from kainite.peers.connection.introduction import Introduction
 from kainite.peers.messages import PEERS, Appended, FeedUpTo, Message
@@ -32,6 +32,7 @@ from support.served_peers import HERE, REQ, Answers
 
 ME = Introduction("me")
 HELLO = encode_hello(PEERS_HELLO, Hello((1,), "owner"))
+SAID = encode_frame(MESSAGE, 1, PEERS.encode(1, Appended(7, 1)))
 
 
 @contextlib.asynccontextmanager
@@ -88,6 +89,7 @@ async def heard(data: bytes, *, ends: bool, limits: Limits | None = None) -> Mes
         (HELLO + b"L\0\1\0", False, LogUnavailableError, "takes too long"),
         (b"HTTP/1.1 400", False, LogProtocolError, "byte 72|another port's"),
         (HELLO + b"L\0\1\0\0\0\1\xc0", False, LogProtocolError, "cannot be read"),
+        (HELLO + SAID, False, LogProtocolError, "before it was asked"),
         (encode_hello(PEERS_HELLO, Hello((9,), "")), False, LogProtocolError, "upgrade the older one"),
     ],
 )

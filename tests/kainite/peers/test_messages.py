@@ -34,6 +34,7 @@ from kainite.peers.messages import (
     RowRequest,
     SentPosition,
     ShardAppend,
+    ShardStart,
 )
 
 AT = SentPosition.of(Position(4963, 1))
@@ -46,6 +47,7 @@ GOLDEN: list[tuple[Message, str]] = [
         ShardAppend(7, 3, "s", AT, AT, memoryview(b"a"), memoryview(b"b")),
         "98ab5368617264417070656e640703a17392a43439363301" + "92a43439363301c40161c40162",
     ),
+    (ShardStart(7, 3, "s", 17), "95aa536861726453746172740703a173" + "11"),
     (Appended(7, 3), "93a8417070656e6465640703"),
     (PositionRequest(7, 3, "s"), "94af506f736974696f6e526571756573740703a173"),
     (PositionAnswer(7, 3, None), "94ae506f736974696f6e416e737765720703c0"),

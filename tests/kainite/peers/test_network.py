@@ -44,3 +44,9 @@ async def test_a_peer_that_takes_nothing_does_not_hold_up_the_end(monkeypatch: p
         async with asyncio.timeout(20):
             await network.hang_up(writer)
         stop.set()
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".example", "\0", "a..b"])
+async def test_a_host_that_is_no_name_is_not_reached(host: str) -> None:
+    with pytest.raises(OSError, match="is no host's name"):
+        await network.connect(Address(host, 1))

@@ -52,6 +52,7 @@ def test_a_delta_is_read_and_written_back(item: dict[str, Any], expected: Delta)
         ({"row": []}, "'row' must be an object"),
         ({"ordinal": -1}, "'ordinal' must be a whole number from 0, not -1"),
         ({"ordinal": True}, "'ordinal' must be a whole number from 0"),
+        ({"ordinal": 2**63}, "'ordinal' must be at most 9223372036854775807"),
         ({"tabel": "t"}, "unknown field 'tabel' in a delta"),
     ],
 )
@@ -87,6 +88,7 @@ def test_an_end_is_read() -> None:
         ({"count": None}, "'count'"),
         ({"count": -1}, "'count' must be a whole number from 0, not -1"),
         ({"number": "7"}, "'number' must be a whole number from 0"),
+        ({"number": 2**64 - 1}, "'number' must be at most 9223372036854775807, not 18446744073709551615"),
         ({"kind": "odd"}, "'kind' must be one of normal, correction, reversal, not 'odd'"),
         ({"cuont": 1}, "unknown field 'cuont' in an end"),
     ],

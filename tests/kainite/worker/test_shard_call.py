@@ -42,7 +42,7 @@ from kainite.base.errors import (
     LogFencedError,
     LogUnavailableError,
 )
-from kainite.base.position import BEFORE_ALL, Position
+from kainite.base.position import Position
 from kainite.child.events import Action, CheckpointRequested, Rejected, Span
 from kainite.kinesis.read.record_batch import RecordBatch
 from kainite.leases.keeper import HeldLease
@@ -73,13 +73,10 @@ class Journal:
     async def position(self, shard_id: str) -> Position | None:
         return None if self.reached is None else Position(self.reached)
 
-    async def append(
-        self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment],
-        *, started_ms: int | None = None,
-    ) -> None:  # fmt: skip
-        if last == BEFORE_ALL:
-            self._answer(f"begun {started_ms}", self.log_answers)
-            return
+    async def begin(self, shard_id: str, started_ms: int) -> None:
+        self._answer(f"begun {started_ms}", self.log_answers)
+
+    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         units = " ".join(fragment.uow for fragment in fragments)
         self._answer(f"append {first.sequence}-{last.sequence} {units}".strip(), self.log_answers)
         self.reached = last.sequence
@@ -141,7 +138,7 @@ def shard_ended(*steps: str) -> Call:
 async def play(journal: Journal, *calls: Call, collecting: bool = True, stored: Checkpoint = TRIM_HORIZON) -> list[str]:
     lease = HeldLease(Lease(SHARD, "w", checkpoint=stored), 0.0)
     units = UnitsOfWork(journal, Admission(Signing(None))) if collecting else None
-    shard_calls = ShardCalls(lease, journal, units)
+    shard_calls = ShardCalls(lease, journal, units, started_ms=lambda: None)
     await shard_calls.begin(Action.INITIALIZE)
     await shard_calls.finish()
     for call in calls:
@@ -449,6 +446,7 @@ async def test_a_line_waits_until_the_lines_of_other_shards_are_durable_or_dropp
             HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0),
             journal,
             UnitsOfWork(journal, Admission(Signing(None)), room=budget.share()),
+            started_ms=lambda: None,
         )
         for _ in range(3)
     ]
@@ -471,10 +469,7 @@ async def test_a_line_waits_until_the_lines_of_other_shards_are_durable_or_dropp
 
 async def test_a_call_that_waits_for_the_log_is_no_reason_to_hold_more() -> None:
     class Full(Journal):
-        async def append(
-            self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment],
-            *, started_ms: int | None = None,
-        ) -> None:  # fmt: skip
+        async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
             await room.wait()
             await super().append(shard_id, first, last, fragments)
 
@@ -484,6 +479,7 @@ async def test_a_call_that_waits_for_the_log_is_no_reason_to_hold_more() -> None
             HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0),
             journal,
             UnitsOfWork(journal, Admission(Signing(None)), room=budget.share()),
+            started_ms=lambda: None,
         )
         for _ in range(2)
     )
@@ -517,6 +513,7 @@ async def test_a_long_line_is_admitted_off_the_loop_and_appended_with_its_call()
         HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0),
         journal,
         UnitsOfWork(journal, Watched(Signing(None))),
+        started_ms=lambda: None,
     )
     await calls.begin(Action.PROCESS_RECORDS, records(1, 3).batch)
     for line in (json.dumps({"action": "emit", **delta(unit)}).encode() for unit in ("T-1", "T-2")):
@@ -529,24 +526,24 @@ async def test_a_long_line_is_admitted_off_the_loop_and_appended_with_its_call()
 
 
 @pytest.mark.parametrize(
-    ("action", "tells", "emits", "entries"),
+    ("action", "started_ms", "emits", "entries"),
     [
-        (Action.PROCESS_RECORDS, True, False, ["begun 7", "write 3", "write 4"]),
-        (Action.PROCESS_RECORDS, True, True, ["append 1-3 T-1", "write 3", "write 4"]),
-        (Action.PROCESS_RECORDS, False, False, ["write 3", "write 4"]),
-        (Action.SHARD_ENDED, True, False, ["begun 7", "write SHARD_END"]),
+        (Action.PROCESS_RECORDS, 7, False, ["begun 7", "write 3", "write 4"]),
+        (Action.PROCESS_RECORDS, 7, True, ["begun 7", "append 1-3 T-1", "write 3", "write 4"]),
+        (Action.PROCESS_RECORDS, None, True, ["append 1-3 T-1", "write 3", "write 4"]),
+        (Action.SHARD_ENDED, 7, False, ["begun 7", "write SHARD_END"]),
     ],
-    ids=["nothing emitted", "something emitted", "units with ends", "shard without records"],
+    ids=["nothing emitted", "something emitted", "read from its beginning", "shard without records"],
 )
-async def test_the_log_knows_since_when_a_shard_is_read_before_a_checkpoint_hides_it(
-    action: Action, tells: bool, emits: bool, entries: list[str]
+async def test_the_log_knows_since_when_a_shard_is_read_before_a_position_or_a_checkpoint_hides_it(
+    action: Action, started_ms: int | None, emits: bool, entries: list[str]
 ) -> None:
-    journal = Journal(log_answers=[] if emits or not tells else [LogUnavailableError("away")])
+    journal = Journal(log_answers=[LogUnavailableError("away")])
     lease = HeldLease(Lease(SHARD, "w", checkpoint=LATEST), 0.0)
-    calls = ShardCalls(lease, journal, UnitsOfWork(journal, Admission(Signing(None)), tells_start=tells))
+    calls = ShardCalls(lease, journal, UnitsOfWork(journal, Admission(Signing(None))), started_ms=lambda: started_ms)
     batches = [records(1, 3), records(4, 4)] if action is Action.PROCESS_RECORDS else [shard_ended()]
     for batch in batches:
-        await calls.begin(action, batch.batch, started_ms=7)
+        await calls.begin(action, batch.batch)
         if emits and batch is batches[0]:
             calls.emitted(json.dumps({"action": "emit", **delta("T-1")}).encode())
         assert await calls.answer(CheckpointRequested(None, None)) is None

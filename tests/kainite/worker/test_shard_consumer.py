@@ -52,10 +52,10 @@ class Log:
     async def position(self, shard_id: str) -> Position | None:
         return await self.inner.position(shard_id)
 
-    async def append(
-        self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment],
-        *, started_ms: int | None = None,
-    ) -> None:  # fmt: skip
+    async def begin(self, shard_id: str, started_ms: int) -> None:
+        await self.inner.begin(shard_id, started_ms)
+
+    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         self.waiting += 1
         await self.gate.wait()
         if self.errors:

@@ -31,11 +31,8 @@ def unit(tid: int, *written: int, deltas: tuple[Delta, ...] = TWICE) -> Unit:
     return Unit(tid, f"T-{tid}", deltas, frozenset(written or {1_000 + tid}))
 
 
-def run(target: Scripted, units: Sequence[Unit], **options: object) -> list[str]:
-    retry = Retry(tries=3, first=0.5, limit=0.6)
-    chosen = ApplyOptions(
-        str(options.get("on_failure", "block")), int(str(options.get("group_units", 500))), retry=retry
-    )
+def run(target: Scripted, units: Sequence[Unit], group_units: int = 500) -> list[str]:
+    chosen = ApplyOptions(group_units=group_units, retry=Retry(tries=3, first=0.5, limit=0.6))
     return [str(outcome.status) for outcome in apply_units(target, FENCE, units, chosen, 3, lambda _: None)]
 
 
@@ -62,7 +59,7 @@ def test_a_unit_whose_deltas_cannot_be_read_fails_alone_and_no_target_is_given_i
     target = Scripted(committed=[3] if applied else [])
     units = [unit(tid, *((5,) if tid in (3, 6) else ())) for tid in range(8)]
     units[3] = replace(units[3], deltas=(), fault="no deltas")
-    outcomes = apply_units(target, FENCE, units, ApplyOptions("block", 500), 3, lambda _: None)
+    outcomes = apply_units(target, FENCE, units, ApplyOptions(), 3, lambda _: None)
     assert sorted(target.committed) == ([*range(8)] if applied else [0, 1, 2, 4, 5, 7])
     failed = [(outcome.tid, outcome.cause) for outcome in outcomes if outcome.status is not UnitStatus.COMMITTED]
     assert failed == ([] if applied else [(3, "no deltas"), (6, "waits for unit 3 (T-3), which is failed")])

@@ -111,7 +111,7 @@ def test_a_log_that_is_away_is_returned_as_data(log: Lagging) -> None:
 
 
 TABLE = "CREATE TABLE t (id bigint PRIMARY KEY, v bigint)"
-OPTIONS = ApplyOptions("block", 500)
+OPTIONS = ApplyOptions()
 
 
 @pytest.fixture

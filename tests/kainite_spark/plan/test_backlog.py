@@ -198,6 +198,33 @@ def test_a_correction_takes_the_failed_unit_s_place_and_every_other_pair_keeps_i
     assert bench.statuses()[0] is DISCARDED
 
 
+@pytest.mark.parametrize("max_units", [1, 9])
+def test_a_second_correction_waits_for_what_was_blocked_behind_the_failed_unit_that_the_first_one_replaced(
+    max_units: int,
+) -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1, 2), unit(1, 2), unit(2, 1, kind=CORRECTION), unit(3, 2, kind=CORRECTION))
+    while bench.held.waiting:
+        bench.step(max_units)
+
+    assert bench.order == [2, 1, 3]
+    assert bench.statuses() == {0: DISCARDED, 1: COMMITTED, 2: COMMITTED, 3: COMMITTED}
+
+
+def test_two_delayed_corrections_of_one_failed_unit_are_not_tried_together() -> None:
+    bench = Bench(broken={0}, busy={2, 3})
+    bench.add(unit(0, 1, 2), unit(1, 2))
+    bench.settle()
+    bench.busy = {2, 3}
+    bench.add(unit(2, 1, kind=CORRECTION))
+    bench.step()
+    bench.add(unit(3, 2, kind=CORRECTION))
+    bench.step()
+    bench.settle()
+
+    assert bench.order == [2, 1, 3]
+
+
 def test_nothing_is_released_before_the_correction_commits() -> None:
     bench = Bench(broken={0, 2})
     bench.add(unit(0, 1), unit(1, 1), unit(2, 1, kind=UnitKind.REVERSAL))
@@ -229,6 +256,23 @@ def test_a_unit_that_is_retried_while_a_correction_passes_it_goes_before_the_cor
     bench.settle()
 
     assert bench.order == [0, 1]
+
+
+def test_a_correction_discards_no_unit_that_was_judged_anew_since_it_passed_it() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1))
+    bench.settle()
+    bench.add(unit(1, 1, kind=CORRECTION))
+    bench.busy.add(1)
+    assert bench.step() == [1]
+    bench.units[0] = unit(0, 2)  # the catalogue has changed, and with it the signatures of a unit that is retried
+    bench.shown[0] = (IN_PROGRESS, None)
+    bench.held.retry(0)
+    assert bench.step() == [0], "the correction, which passed it, is delayed"
+    bench.settle()
+
+    assert bench.order == [1]
+    assert bench.shown[0] == (FAILED, "refused")
 
 
 def test_a_unit_that_was_blocked_before_a_correction_goes_first_once_the_failed_unit_is_discarded() -> None:

@@ -43,13 +43,11 @@ class Reached:
             None before the first one.
         at_tip: a time, seconds since boot, at which the shard was open and the taker was done with all that it held;
             None while no such time is known. A reply that has records tells no such time: its shard may be closed.
-        started_ms: the time at which reading began, as ``arrived_ms``; None if it began at the shard's beginning.
     """
 
     until: float | None = None
     arrived_ms: int | None = None
     at_tip: float | None = None
-    started_ms: int | None = None
 
 
 class Prefetch:

@@ -97,7 +97,6 @@ def collect(
     last: Position,
     fragments: Sequence[Fragment],
     now_ms: int,
-    started_ms: int | None = None,
 ) -> list[Entry]:
     """Decides one append: the fragments of one ``processRecords`` call, and the shard's position.
 
@@ -108,10 +107,8 @@ def collect(
         last: the position of the last record.
         fragments: the fragments that the child emitted.
         now_ms: the time of the entries, in milliseconds since the epoch.
-        started_ms: as in :meth:`~kainite.log.client.LogClient.append`.
     """
     journal = Journal(state, now_ms)
-    _note_start(journal, rules, shard, started_ms)
     again: list[str] = []
     for fragment in fragments if rules.end is UowEnd.MARKER else map(reserved, fragments):
         failed = state.failed(fragment.uow)
@@ -131,16 +128,18 @@ def collect(
     return journal.entries
 
 
-def begin(state: FoldedLog, rules: UowSettings, shard: str, now_ms: int, started_ms: int | None) -> list[Entry]:
-    """Decides an append without records, which notes from which time on a shard is read."""
+def begin(state: FoldedLog, rules: UowSettings, shard: str, started_ms: int, now_ms: int) -> list[Entry]:
+    """Decides the entries that note from which time on a shard is read that is not read from its beginning.
+
+    Args:
+        state, rules, shard, now_ms: as in :func:`collect`.
+        started_ms: as in :meth:`~kainite.log.client.LogClient.begin`.
+    """
     journal = Journal(state, now_ms)
-    _note_start(journal, rules, shard, started_ms)
-    return journal.entries
-
-
-def _note_start(journal: Journal, rules: UowSettings, shard: str, started_ms: int | None) -> None:
-    if rules.end is UowEnd.WATERMARK and started_ms is not None and started_ms > (journal.state.started_ms or 0):
+    # The latest time of all shards decides, and only units without ends can be torn unnoticed.
+    if rules.end is UowEnd.WATERMARK and started_ms > (state.started_ms or 0):
         journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=started_ms, key=shard))
+    return journal.entries
 
 
 def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> bool:

@@ -97,7 +97,9 @@ def dispatch(
     if fragment is None:
         journal.write(EntryKind.UNIT, meta, touched)
     else:
-        journal.write(EntryKind.UNIT, meta, touched, fragment.piece, fragment.signed)
+        # Only what the fragment itself touches came as these bytes: the unit may touch more.
+        signed = fragment.signed if touched is fragment.touched else b""
+        journal.write(EntryKind.UNIT, meta, touched, fragment.piece, signed)
 
 
 def _wrong_with(unit: OpenUnit, ended: Ended | None, *, late: bool) -> tuple[Fault | None, list[str]]:

@@ -41,8 +41,8 @@ a shard that nobody reads, whose records break       it holds the watermark, and
 every child, or whose parent is still read
 a shard lags                                         its last record's arrival counts
 a shard is read from LATEST, or AT_TIMESTAMP, and    a unit whose commit is not later than that by the grace fails as
-the log has nothing of it                            late: records of it may stand before. The time is durable with the
-                                                     shard's first position; until then its reader tells it
+the log has nothing of it                            late: records of it may stand before. How the log learns the
+                                                     time is said in :mod:`kainite.log.client`
 a shard is split or merged                           the parent stays where it was closed until it is at SHARD_END; its
                                                      children have leases by then, and count until they are read
 an old report (a daemon that was cut off)            it names parents in place of their children: the watermark stays

@@ -133,7 +133,7 @@ def decode(index: bytes, payload: bytes | None) -> Batch:
     raw = _decompress(index[len(MAGIC) :], "index")
     try:
         return _decode(DECODER.decode(raw), payload)
-    except (msgspec.DecodeError, struct.error, ValueError, LookupError) as error:
+    except (msgspec.DecodeError, struct.error, ValueError, LookupError, RecursionError) as error:
         raise LogCorruptError(f"a log batch's index cannot be read: {error}") from error
 
 

@@ -194,7 +194,7 @@ def part_ids(data: bytes) -> tuple[int, ...]:
     """
     try:
         return _MANIFEST.decode(data).parts
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
 
 
@@ -276,7 +276,7 @@ def load(data: bytes) -> FoldedLog:
     """
     try:
         return _state(_read(data))
-    except (msgspec.DecodeError, UnicodeDecodeError, struct.error, ValueError, LookupError) as error:
+    except (msgspec.DecodeError, struct.error, ValueError, LookupError, RecursionError) as error:
         raise LogCorruptError(f"the log's snapshot cannot be read: {error}") from error
 
 

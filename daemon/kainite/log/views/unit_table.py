@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogStore
@@ -30,6 +30,8 @@ COLLECTING = "collecting"
 @dataclass(slots=True)
 class LogRow:
     """One unit of work.
+
+    ``signature``, ``trans_in`` and ``offending`` are empty where only the log's index was read.
 
     Attributes:
         conflict: transaction id of the unresolved unit that it conflicted with when it was dispatched, as far as the
@@ -122,7 +124,9 @@ class UnitTable:
         """Yields the dispatched units whose transaction ids are lower than ``below``, in order."""
         for tid, unit in self._fold.units.items():
             if tid < below:
-                yield _dispatched_row(unit, self._dispatched[tid], self._units.of(tid), self._units.conflict_of(tid))
+                more = self._dispatched[tid]
+                row = dispatched_row(unit, self._units)
+                yield replace(row, signature=more.signature, trans_in=more.trans_in, offending=more.offending)
 
     def take(self, batch: Batch, first_id: int) -> None:
         """Applies a batch's entries from ``first_id`` on."""
@@ -159,22 +163,20 @@ class UnitTable:
         return _Dispatched(signature, announced if meta.cause else meta.count, meta.offending)
 
 
-def _dispatched_row(unit: UnitState, more: _Dispatched, times: UnitTimes, conflict: int | None) -> LogRow:
+def dispatched_row(unit: UnitState, units: TimedUnits) -> LogRow:
+    """Returns the row of a dispatched unit, with the columns that the log's index has."""
     return LogRow(
         uow=unit.uow,
-        conflict=conflict,
+        conflict=units.conflict_of(unit.tid),
         id=unit.tid,
         queue=list(unit.shards),
         instance=unit.instance,
-        signature=more.signature,
-        trans_in=more.trans_in,
         trans_out=unit.count,
-        status=unit.status,
+        status=unit.status.value,
         number=unit.number,
-        kind=unit.kind,
+        kind=unit.kind.value,
         cause=unit.cause,
-        offending=more.offending,
-        **asdict(times),
+        **asdict(units.of(unit.tid)),
     )
 
 

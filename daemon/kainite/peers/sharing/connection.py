@@ -79,17 +79,13 @@ class OwnerConnection:
         self._check()
         return (await self._answer(self._conversation.position(shard_id))).position
 
-    async def append(
-        self,
-        shard_id: str,
-        first: Position,
-        last: Position,
-        fragments: Sequence[Fragment],
-        *,
-        started_ms: int | None = None,
-    ) -> None:
+    async def begin(self, shard_id: str, started_ms: int) -> None:
         self._check()
-        encode = partial(encode_fragments, fragments, frozenset(self._conversation.schemes), started_ms)
+        await self._answer(self._conversation.begin(shard_id, started_ms))
+
+    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+        self._check()
+        encode = partial(encode_fragments, fragments, frozenset(self._conversation.schemes))
         large = payload_size(fragments) >= OFF_LOOP_BYTES
         encoded = await asyncio.to_thread(encode) if large else encode()
         _check_length(shard_id, len(encoded[0]) + len(encoded[1]))

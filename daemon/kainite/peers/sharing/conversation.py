@@ -66,6 +66,7 @@ from kainite.peers.messages import (
     RequestRefused,
     SentPosition,
     ShardAppend,
+    ShardStart,
 )
 
 NO_READING: Final = ReadingReport(frozenset(), {})
@@ -180,6 +181,13 @@ class MemberConversation:
         number = self._next()
         self._unanswered[number] = None
         self._out.append(PositionRequest(self._generation.value, number, shard))
+        return number
+
+    def begin(self, shard: str, started_ms: int) -> int:
+        """Tells since when a shard is read; returns the message's number."""
+        number = self._next()
+        self._unanswered[number] = None
+        self._out.append(ShardStart(self._generation.value, number, shard, started_ms))
         return number
 
     def reading(self, number: int, report: ReadingReport | None) -> None:

@@ -40,6 +40,7 @@ from kainite.peers.messages import (
     RequestRefused,
     SentPosition,
     ShardAppend,
+    ShardStart,
 )
 from kainite.peers.service import Peer
 from kainite.uow.fragment import Fragment
@@ -102,6 +103,8 @@ class MemberSession:
                 return self._append(message)
             case PositionRequest():
                 return self._position(message)
+            case ShardStart():
+                return self._begin(message)
             case ReadingAnswer():
                 self._report(message)
                 return None
@@ -116,10 +119,10 @@ class MemberSession:
         owner, number = self._owner, message.number
         async with self._decoding:
             await owner.room()
-            fragments, started_ms = await self._decoded(message)
+            fragments = await self._decoded(message)
         first, last = message.first.position, message.last.position
         try:
-            await owner.append(message.shard, first, last, fragments, started_ms=started_ms)
+            await owner.append(message.shard, first, last, fragments)
         except LogRequestError as error:
             answer: Message = RequestRefused(owner.generation, number, str(error))
         else:
@@ -127,16 +130,20 @@ class MemberSession:
         await self._peer.send(answer)
         self.unanswered -= message.size
 
-    async def _decoded(self, message: ShardAppend) -> tuple[list[Fragment], int | None]:
+    async def _decoded(self, message: ShardAppend) -> list[Fragment]:
         decode = partial(decode_fragments, message.fragments, message.payload, dict(self._schemes))
-        fragments, schemes, started_ms = await asyncio.to_thread(decode) if message.size >= OFF_LOOP_BYTES else decode()
+        fragments, schemes = await asyncio.to_thread(decode) if message.size >= OFF_LOOP_BYTES else decode()
         self._schemes.update(schemes)
-        return fragments, started_ms
+        return fragments
 
     async def _position(self, request: PositionRequest) -> None:
         position = await self._owner.position(request.shard)
         place = None if position is None else SentPosition.of(position)
         await self._peer.send(PositionAnswer(self._owner.generation, request.number, place))
+
+    async def _begin(self, message: ShardStart) -> None:
+        await self._owner.begin(message.shard, message.started_ms)
+        await self._peer.send(Appended(self._owner.generation, message.number))
 
     def _ask_soon(self) -> None:
         """Asks at once, unless an answer is under way: a slow member is not asked more often."""

@@ -23,8 +23,8 @@ state           event                                   next
 ==============  ======================================  ==========================================================
 SEEKING         HEAD is free                            CLAIMING
 SEEKING         HEAD is held, its owner has an address  CONNECTING
-SEEKING         HEAD is held, no address                SEEKING, after a pause: an owner of an earlier release, or one
-                                                        on another host that listens on its loopback interface alone
+SEEKING         HEAD is held, no address                SEEKING, after a pause: the owner, on another host, listens on
+                                                        its loopback interface alone
 SEEKING         HEAD is not read                        SEEKING, after a pause
 CLAIMING        mounted                                 OWNING
 CLAIMING        not mounted: held, fenced, unavailable  SEEKING; after a pause that grows

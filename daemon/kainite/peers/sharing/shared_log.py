@@ -121,17 +121,12 @@ class SharedLog:
     async def position(self, shard_id: str) -> Position | None:
         return await self.present_log.ask(lambda log: log.position(shard_id))
 
-    async def append(
-        self,
-        shard_id: str,
-        first: Position,
-        last: Position,
-        fragments: Sequence[Fragment],
-        *,
-        started_ms: int | None = None,
-    ) -> None:
+    async def begin(self, shard_id: str, started_ms: int) -> None:
+        await self.present_log.ask(lambda log: log.begin(shard_id, started_ms))
+
+    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         check_size(shard_id, payload_size(fragments))
-        await self.present_log.ask(lambda log: log.append(shard_id, first, last, fragments, started_ms=started_ms))
+        await self.present_log.ask(lambda log: log.append(shard_id, first, last, fragments))
 
     def report(self, report: ReadingReport) -> None:
         self.latest_reading.note(report)

@@ -51,7 +51,8 @@ def in_force(running: Settings, fresh: Settings) -> Settings:
     for key in KEYS:
         if key.reload.is_followed:
             result = _with(result, [*key.section.split("."), key.field], value_of(fresh, key))
-    return result
+    # It has no key, and follows from one that is followed.
+    return _with(result, ["child", "restart_backoff_max"], fresh.child.restart_backoff_max)
 
 
 def _with(owner: D, path: Sequence[str], value: Any) -> D:

@@ -124,6 +124,20 @@ JOIN pg_namespace n ON n.oid = r.relnamespace
 WHERE n.nspname = %(schema)s AND r.relname = ANY(%(tables)s)
 """
 
+# A trigger before an insert may fill in any column. A domain may have a default of its own.
+_DEFAULTS = """
+SELECT r.relname AS "table",
+       EXISTS (SELECT FROM pg_trigger t
+               WHERE t.tgrelid = r.oid AND NOT t.tgisinternal AND t.tgtype & 7 = 7) AS any_column,
+       ARRAY(SELECT a.attname::text FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+             WHERE a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+               AND (a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL)
+             ORDER BY a.attnum) AS columns
+FROM pg_class r
+JOIN pg_namespace n ON n.oid = r.relnamespace
+WHERE n.nspname = %(schema)s AND r.relname = ANY(%(tables)s)
+"""
+
 _ACTIONS = {
     "c": ReferentialAction.CASCADE,
     "n": ReferentialAction.SET_NULL,
@@ -170,6 +184,7 @@ class PostgresCatalogue:
         foreign_keys = self._foreign_keys(schema, names)
         families = self._families(schema, names)
         judged = self._judged(schema, names)
+        defaults = self._defaults(schema, names)
         return [
             FoundTable(
                 schema=schema,
@@ -180,6 +195,7 @@ class PostgresCatalogue:
                 foreign_keys=tuple(foreign_keys.get(name, ())),
                 part_of=families.get(name),
                 judged=judged.get(name),
+                defaults=defaults.get(name),
             )
             for name in names
         ]
@@ -242,6 +258,11 @@ class PostgresCatalogue:
         """Returns :attr:`~kainite.uow.catalogue.tables.Table.judged` of each table."""
         rows = self._rows(_JUDGED, schema, tables)
         return {row.table: None if row.more else tuple(row.columns) for row in rows}
+
+    def _defaults(self, schema: str | None, tables: Sequence[str]) -> Mapping[str, tuple[str, ...] | None]:
+        """Returns :attr:`~kainite.uow.catalogue.tables.Table.defaults` of each table."""
+        rows = self._rows(_DEFAULTS, schema, tables)
+        return {row.table: None if row.any_column else tuple(row.columns) for row in rows}
 
 
 def _connected(neighbours: Mapping[int, set[int]]) -> Iterator[set[int]]:

@@ -21,7 +21,7 @@ from kainite.uow.catalogue.introspection import CatalogueReader, FoundForeignKey
 from kainite.uow.catalogue.tables import Column, ReferentialAction, TypeFamily, UniqueKey
 
 _TABLES = r"SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'"
-_COLUMNS = 'SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinfo(:name) ORDER BY cid'
+_COLUMNS = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(:name) ORDER BY cid'
 _INDEXES = 'SELECT name, origin, partial FROM pragma_index_list(:name) WHERE "unique" ORDER BY name'
 _INDEX = "SELECT name, coll FROM pragma_index_xinfo(:name) WHERE key ORDER BY seqno"
 _FOREIGN_KEYS = (
@@ -89,6 +89,7 @@ class SqliteCatalogue:
             foreign_keys=tuple(self._foreign_keys(name, spelled)),
             part_of=None,
             judged=self._judged(name, columns),
+            defaults=self._defaults(name),
         )
 
     def _about(self, query: str, name: str) -> list[sqlite3.Row]:
@@ -149,6 +150,15 @@ class SqliteCatalogue:
         # What is quoted or a comment may hide where a condition ends.
         all_of_them = bool(checks) and _QUOTED.search(made["sql"]) is not None
         return tuple(column.name for column in columns if all_of_them or _stands_in(column.name, checks))
+
+    def _defaults(self, table: str) -> tuple[str, ...]:
+        """Returns :attr:`~kainite.uow.catalogue.tables.Table.defaults` of a table; an INTEGER key numbers rows."""
+        return tuple(
+            row["name"]
+            for row in self._about(_COLUMNS, table)
+            if row["hidden"] not in _HIDDEN_GENERATED
+            and (row["dflt_value"] is not None or (row["pk"] and row["type"].upper() == "INTEGER"))
+        )
 
     def _foreign_keys(self, table: str, spelled: Mapping[str, str]) -> Iterator[FoundForeignKey]:
         """Yields the foreign keys to the tables of ``spelled``, which has them by their names without case."""

@@ -81,6 +81,7 @@ class FileTable(msgspec.Struct, omit_defaults=True, kw_only=True):
     foreign_keys: tuple[FileForeignKey, ...]
     part_of: str | None = None
     judged: tuple[str, ...] | None = None
+    defaults: tuple[str, ...] | None = None
 
 
 class FileCatalogue(msgspec.Struct, kw_only=True):
@@ -155,6 +156,7 @@ def _file_table(table: Table) -> FileTable:
         foreign_keys=msgspec.convert(table.foreign_keys, tuple[FileForeignKey, ...], from_attributes=True),
         part_of=table.part_of,
         judged=table.judged,
+        defaults=table.defaults,
     )
 
 
@@ -174,6 +176,7 @@ def _table(name: str, raw: msgspec.Raw) -> Table:
         foreign_keys=tuple(ForeignKey(**msgspec.structs.asdict(key)) for key in found.foreign_keys),
         part_of=found.part_of,
         judged=found.judged,
+        defaults=found.defaults,
     )
     for problem in _wrong_keys(table, where):
         raise CatalogueError(problem)
@@ -188,6 +191,7 @@ def _wrong_keys(table: Table, where: str) -> Iterator[str]:
     named = {
         "primary_key": table.primary_key,
         "judged": table.judged or (),
+        "defaults": table.defaults or (),
         **{f"unique_keys[{number}].columns": key.columns for number, key in enumerate(table.unique_keys)},
         **{f"foreign_keys[{number}].columns": key.columns for number, key in enumerate(table.foreign_keys)},
     }

@@ -41,6 +41,7 @@ class FoundTable:
         foreign_keys: their names are spelled as in the parent tables.
         part_of: schema and name of the outermost table, for a partition or an heir.
         judged: see :attr:`kainite.uow.catalogue.tables.Table.judged`.
+        defaults: see :attr:`kainite.uow.catalogue.tables.Table.defaults`.
     """
 
     schema: str | None
@@ -51,6 +52,7 @@ class FoundTable:
     foreign_keys: tuple[FoundForeignKey, ...]
     part_of: tuple[str | None, str] | None
     judged: tuple[str, ...] | None
+    defaults: tuple[str, ...] | None = None
 
 
 class CatalogueReader(Protocol):

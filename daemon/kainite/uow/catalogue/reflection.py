@@ -64,6 +64,7 @@ def _table(found: FoundTable, default: str | None) -> Table:
         foreign_keys=_foreign_keys(found.foreign_keys, default),
         part_of=_called(*found.part_of, default) if found.part_of else None,
         judged=found.judged,
+        defaults=found.defaults,
     )
 
 

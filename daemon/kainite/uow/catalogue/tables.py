@@ -94,6 +94,9 @@ class Table:
     ``judged`` has the columns whose values the target judges by more than their type and the keys (a CHECK, a
     domain). It is None when that is not known, and when the target does more with a change than to make it: a trigger,
     a rule, an expression that is computed, a row that moves to another partition.
+
+    ``defaults`` has the columns that the target may fill in by itself where an insert does not name them: by a default,
+    an identity, a sequence; generated columns need not be there. It is None when that is not known.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Table:
     foreign_keys: tuple[ForeignKey, ...] = ()
     part_of: str | None = None
     judged: tuple[str, ...] | None = None
+    defaults: tuple[str, ...] | None = None
 
     @property
     def bare_name(self) -> str:

@@ -10,7 +10,8 @@ the tables below may be under the one that is gone. So the effect of one delete 
 * with SET DEFAULT the whole of the reference itself, because the children move to a parent that is not known.
 
 Two foreign keys of one table may share columns. When the target sets the columns of one of them, the row may no longer
-be under the other one's parent. So deletes of the two parents depend on each other. Such a table is an *overlap*.
+be under the other one's parent. So deletes of the two parents depend on each other. Such a table is an *overlap*. So is
+a table where the target sets the columns of one foreign key while another one has a generated column, which may follow.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ class Cascades:
     """
 
     def __init__(self, families: Iterable[Family]) -> None:
-        tables = {family.name: family for family in families}
+        tables = self._tables = {family.name: family for family in families}
         self._incoming = _incoming(tables)
-        self._overlaps = frozenset(name for name, family in tables.items() if _overlaps(family.foreign_keys))
+        self._overlaps = frozenset(name for name, family in tables.items() if _overlaps(family))
         references = {reference_of(key) for keys in self._incoming.values() for _, key in keys}
         deleted = {reference: self._reach(reference, None) for reference in references}
         changed = {reference: self._reach(reference, frozenset(reference[1])) for reference in references}
@@ -82,7 +83,7 @@ class Cascades:
         defaults = {reference for _, _, action in direct if action is ReferentialAction.SET_DEFAULT}
         wholes = set(defaults)
         overlaps = {child for child, _, _ in direct} & self._overlaps
-        todo = [_next(child, key, action, columns) for child, key, action in direct]
+        todo = [_next(self._tables[child], key, action, columns) for child, key, action in direct]
         done: set[_Changed] = set()
         while todo:
             table, changed = here = todo.pop()
@@ -99,7 +100,7 @@ class Cascades:
                 if action is ReferentialAction.SET_DEFAULT:
                     defaults.add(reference_of(key))
                 overlaps |= {child} & self._overlaps
-                todo.append(_next(child, key, action, changed))
+                todo.append(_next(self._tables[child], key, action, changed))
         return Reach(frozenset(wholes), frozenset(defaults), frozenset(overlaps))
 
 
@@ -108,9 +109,9 @@ def reference_of(key: ForeignKey) -> Reference:
     return key.parent, tuple(sorted(key.parent_columns))
 
 
-def _next(child: str, key: ForeignKey, action: ReferentialAction, changed: frozenset[str] | None) -> _Changed:
+def _next(child: Family, key: ForeignKey, action: ReferentialAction, changed: frozenset[str] | None) -> _Changed:
     deletes = changed is None and action is ReferentialAction.CASCADE
-    return child, None if deletes else frozenset(key.columns)
+    return child.name, None if deletes else child.computed.union(key.columns)
 
 
 def _incoming(tables: Mapping[str, Family]) -> Mapping[str, list[tuple[str, ForeignKey]]]:
@@ -123,11 +124,16 @@ def _incoming(tables: Mapping[str, Family]) -> Mapping[str, list[tuple[str, Fore
     return dict(found)
 
 
-def _overlaps(keys: Iterable[ForeignKey]) -> bool:
+def _overlaps(family: Family) -> bool:
     return any(
-        one.acts and other.acts and (_sets(one) or _sets(other)) and not set(one.columns).isdisjoint(other.columns)
-        for one, other in combinations(keys, 2)
+        one.acts and other.acts and (_decides(family, one, other) or _decides(family, other, one))
+        for one, other in combinations(family.foreign_keys, 2)
     )
+
+
+def _decides(family: Family, one: ForeignKey, other: ForeignKey) -> bool:
+    """Returns whether the target may change the columns of ``other`` when it acts by ``one``."""
+    return _sets(one) and not family.computed.union(one.columns).isdisjoint(other.columns)
 
 
 def _sets(key: ForeignKey) -> bool:

@@ -25,7 +25,9 @@ and their like on update. For a foreign key with an action there are four more t
   the old and the new one); not by a plain insert or upsert, so that these do not wait for updates of children. Read
   by every delta on a child that is or comes under the value;
 * **part**: a sixteenth of all values. Written with the old value's cascade token. A delta on a child whose old parent
-  is not known (an update, delete or upsert without ``before`` and without the parent in ``key``) reads all sixteen;
+  is not known (an update, delete or upsert without ``before`` and without the parent in ``key``) reads all sixteen. So
+  does an insert that leaves a foreign key's column to a default or to a generated column, and an update or upsert of
+  a row whose foreign key has a generated column: the delta does not tell which parent the row comes under;
 * **whole**: written by what may touch children of any parent: a delete or change whose old value is not known, and
   one that reaches the children through another table's cascade (:mod:`kainite.uow.touched.cascade`). Read by every
   delta on a child, but only where something can write it;

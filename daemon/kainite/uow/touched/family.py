@@ -9,7 +9,7 @@ them, which costs parallelism, never correctness. A foreign key to a partition i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, UniqueKey
@@ -22,6 +22,7 @@ class Family:
     Attributes:
         name: the outermost table's name.
         columns: the columns of all tables, by name.
+        filled: the columns that may have a value where an insert does not name them.
         primary_keys: the primary keys, each set of columns once.
         unique_keys: the unique keys, each set of columns once.
         foreign_keys: the foreign keys with their parents' families, each once.
@@ -29,9 +30,15 @@ class Family:
 
     name: str
     columns: Mapping[str, Column]
+    filled: frozenset[str]
     primary_keys: tuple[tuple[str, ...], ...]
     unique_keys: tuple[UniqueKey, ...]
     foreign_keys: tuple[ForeignKey, ...]
+
+    @property
+    def computed(self) -> frozenset[str]:
+        """Returns the generated columns, which change without being told."""
+        return frozenset(name for name, column in self.columns.items() if column.generated)
 
 
 def families(catalogue: Catalogue) -> Mapping[str, Family]:
@@ -53,9 +60,19 @@ def _family(name: str, tables: list[Table], catalogue: Catalogue) -> Family:
     return Family(
         name,
         columns,
+        _filled(tables),
         tuple(keys.values()),
         tables[0].unique_keys if len(tables) == 1 else tuple(unique_keys.values()),
         tuple({_reference(key): key for key in foreign_keys}.values()),
+    )
+
+
+def _filled(tables: Iterable[Table]) -> frozenset[str]:
+    return frozenset(
+        name
+        for table in tables
+        for name, column in table.columns.items()
+        if column.generated or table.defaults is None or name in table.defaults
     )
 
 

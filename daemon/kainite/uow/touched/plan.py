@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Generic
 
@@ -50,8 +50,12 @@ class Cascade(Generic[T]):
         if token is not None:
             read.add(self.spelling.derived(token))
         elif key.unknown(image):
-            read.add(self.whole)
-            read.update(self.parts)
+            self.read_any(read)
+
+    def read_any(self, read: set[T]) -> None:
+        """Adds the tokens that a delta on a child reads whose parent may be any."""
+        read.add(self.whole)
+        read.update(self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +66,40 @@ class Named(Generic[T]):
         key: makes the tokens of the parents' existence.
         cascade: the tokens of the reference's cascade; None unless some foreign key acts.
         on_delete, on_change: the effects of a delete, or of a change of the columns; None if there are none.
+        computed: whether a column is generated, so that any update may change it.
     """
 
     key: ColumnKey[T]
     cascade: Cascade[T] | None
     on_delete: CascadeTokens[T] | None
     on_change: CascadeTokens[T] | None
+    computed: bool = False
+
+    def may_change(self, changed: Set[str]) -> bool:
+        """Returns whether an update that changes these columns may change the named ones."""
+        return not self.key.columns.isdisjoint(changed) or (self.computed and bool(changed))
 
 
 @dataclass(frozen=True, slots=True)
 class Parent(Generic[T]):
-    """A foreign key: the parent's existence by the child's columns; ``cascade`` is set if the foreign key acts."""
+    """A foreign key.
+
+    Attributes:
+        key: makes the tokens of the parent's existence from the child's columns.
+        cascade: the tokens of the reference's cascade; None unless the foreign key acts.
+        filled: the columns that may have a value where an insert does not name them.
+        computed: whether a column is generated, so that any update may change it.
+    """
 
     key: ColumnKey[T]
     cascade: Cascade[T] | None
+    filled: frozenset[str] = frozenset()
+    computed: bool = False
+
+    def fills_in(self, image: Row) -> bool:
+        """Returns whether an insert of ``image`` may name a parent that is not told."""
+        untold = self.key.columns - image.keys()
+        return bool(untold) and untold <= self.filled and self.key.unknown(image)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +148,7 @@ class TablePlan(Generic[T]):
         if not any(named.on_change for named in self.named):
             return False
         changed = _changed(delta, {**delta.before, **delta.key})
-        return any(named.on_change and not named.key.columns.isdisjoint(changed) for named in self.named)
+        return any(named.on_change and named.may_change(changed) for named in self.named)
 
     def add(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         """Adds a delta's tokens to four sets, of which the first three are written.
@@ -154,11 +178,15 @@ class TablePlan(Generic[T]):
             for parent in self.parents:
                 if parent.cascade is not None:
                     read.update(parent.cascade.read_always)
+                    if parent.fills_in(images[0]):
+                        parent.cascade.read_any(read)
             return
         old = images[0]
         for parent in self.parents:
             if parent.cascade is not None:
                 parent.cascade.read_old(parent.key, old, read)
+                if parent.computed and delta.op is Operation.UPSERT:
+                    parent.cascade.read_any(read)
         if delta.op is Operation.UPSERT:
             self._change(delta, old, rows, cascades)
             return
@@ -178,6 +206,8 @@ class TablePlan(Generic[T]):
             moves = not parent.key.columns.isdisjoint(changed)
             if parent.cascade is not None:
                 parent.cascade.read_old(parent.key, old, read)
+                if parent.computed and changed:
+                    parent.cascade.read_any(read)
             if moves:
                 _read_named(parent, old, read)
                 _read_named(parent, new, read)
@@ -193,7 +223,7 @@ class TablePlan(Generic[T]):
     def _change(self, delta: Delta, old: Row, rows: set[T], cascades: set[T]) -> None:
         """Adds the tokens that follow from changed columns that foreign keys name."""
         for named in self.named:
-            if named.on_change is not None and not named.key.columns.isdisjoint(_changed(delta, old)):
+            if named.on_change is not None and named.may_change(_changed(delta, old)):
                 _act(named, named.on_change, old, {**old, **delta.row}, rows, cascades)
 
 

@@ -65,12 +65,18 @@ class TouchedSchema(Generic[T]):
             cascade=self._cascades.get(reference),
             on_delete=self._action(self._reaches.on_delete.get(reference)),
             on_change=self._action(self._reaches.on_change.get(reference)),
+            computed=not self._families[reference[0]].computed.isdisjoint(reference[1]),
         )
 
     def _parent(self, family: Family, key: ForeignKey) -> Parent[T]:
         reference = reference_of(key)
         own = _by_parent_column(key)
-        return Parent(self._existence(family.name, reference, own), self._cascades.get(reference) if key.acts else None)
+        return Parent(
+            self._existence(family.name, reference, own),
+            self._cascades.get(reference) if key.acts else None,
+            family.filled.intersection(own),
+            not family.computed.isdisjoint(own),
+        )
 
     def _existence(self, table: str, reference: Reference, columns: Sequence[str]) -> ColumnKey[T]:
         """Returns the key of a reference's value, read from ``columns`` of ``table``, parent or child."""

@@ -45,6 +45,11 @@ def render(shape: StatementShape, table: Table) -> str:
             return f"DELETE FROM {_table_name(table)} AS t USING {source} WHERE {_same_key(shape)}"
 
 
+def table_name(table: Table) -> str:
+    """Returns a table's name as PostgreSQL reads it."""
+    return ".".join(_plainly_quoted(part) for part in (table.schema, table.bare_name) if part)
+
+
 def parameters(shape: StatementShape, deltas: Sequence[Delta]) -> tuple[str, ...]:
     """Returns the statement's one or two JSON parameters."""
     if shape.op is Operation.DELETE:
@@ -109,12 +114,17 @@ def _moving_update(shape: StatementShape, table: Table) -> str:
 
 
 def _table_name(table: Table) -> str:
-    return ".".join(_quoted(part) for part in (table.schema, table.bare_name) if part)
+    return _escaped(table_name(table))
 
 
 def _quoted(identifier: str) -> str:
+    """Returns an identifier as :func:`_plainly_quoted` does, in SQL text for psycopg."""
+    return _escaped(_plainly_quoted(identifier))
+
+
+def _plainly_quoted(identifier: str) -> str:
     """Returns an identifier in double quotes, as PostgreSQL reads it, whatever is in it."""
-    return _escaped('"' + identifier.replace('"', '""') + '"')
+    return '"' + identifier.replace('"', '""') + '"'
 
 
 def _escaped(sql: str) -> str:

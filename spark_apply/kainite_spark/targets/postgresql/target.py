@@ -10,26 +10,31 @@ and writes the acknowledgements, so that
 
 A session reopens a lost connection. If the connection is lost during the commit, the units'
 acknowledgements tell whether they are applied. Constraints and triggers stay on.
+
+Values are read by the types that columns have now (:mod:`~kainite_spark.targets.postgresql.column_types`): the
+transaction's last statement asks whether the types that its statements spell are outdated. Then it is rolled back
+and made once more with others. So is a refused one whose types turn out to be outdated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import psycopg
 from psycopg import errors
 
-from kainite.base.errors import TargetError
+from kainite.base.errors import TargetBusyError, TargetError, TargetRejectedError
 from kainite.base.redaction import learn, secrets_in_url
 from kainite.targets.postgresql.connection import connect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
 from kainite_spark.targets.postgresql import ledger
+from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
-from kainite_spark.targets.postgresql.errors import translated
+from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
@@ -44,12 +49,20 @@ _FENCE_WAIT_S = 30
 
 # Also limits how long others wait for a task that hangs in its transaction.
 _SESSION = """
-    SET lock_timeout = '{wait}s'; SET idle_in_transaction_session_timeout = '60s'; SET TimeZone = 'UTC'"""
+    SET lock_timeout = '{wait}s'; SET idle_in_transaction_session_timeout = '60s'; SET TimeZone = 'UTC';
+    SET default_transaction_isolation = 'read committed'"""
+
+_TRIES = 3
+"""Tries of a transaction while columns get other types."""
 
 _PLAN_ANEW = "DISCARD PLANS"
 """PostgreSQL keeps the plans by which it checks foreign keys for the life of a session, or until it analyzes the table.
 A check that was planned while the table was nearly empty reads all of it for each row: with order entry PostgreSQL
 took 1,533 microseconds of processor time a unit, and takes 214 with plans that are made for each transaction."""
+
+
+class _OutdatedTypesError(Exception):
+    """Columns have got other types than those that the transaction's statements spell."""
 
 
 class PostgresSession:
@@ -59,6 +72,7 @@ class PostgresSession:
         self._url = url
         self._schema = schema
         self._planner = Planner(schema.catalogue, schema.levels)
+        self._types = ColumnTypes()
         self._sql: dict[StatementShape, str] = {}
         self._connection: psycopg.Connection | None = None
 
@@ -68,10 +82,10 @@ class PostgresSession:
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         if units:
-            self._apply(fence, units, self._planner.plan(units, folded=folded))
+            self._apply(fence, units, lambda: self._planner.plan(units, folded=folded))
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
-        self._apply(fence, (unit,), self._planner.one_by_one(unit))
+        self._apply(fence, (unit,), lambda: self._planner.one_by_one(unit))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -86,13 +100,21 @@ class PostgresSession:
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection]:
+        """Runs a transaction, in which the statements of units raise no error of psycopg; their commit may."""
         connection = self.open()
         try:
             yield connection
-            connection.commit()
         except psycopg.Error as error:
             self._abandon()
-            raise translated(error, None) from error
+            raise about_own_tables(error) from error
+        except BaseException:
+            self._abandon()
+            raise
+        try:
+            connection.commit()
+        except psycopg.Error as error:  # deferred constraints, and deferred triggers
+            self._abandon()
+            raise about_units(error, None) from error
         except BaseException:
             self._abandon()
             raise
@@ -105,7 +127,27 @@ class PostgresSession:
             except psycopg.Error:
                 self.close()
 
-    def _apply(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
+    def _apply(self, fence: Fence, units: Sequence[Unit], planned: Callable[[], Iterable[Statement]]) -> None:
+        for _ in range(_TRIES):
+            try:
+                return self._apply_once(fence, units, planned())
+            except _OutdatedTypesError:
+                self._forget_types()
+            except TargetRejectedError:
+                if not self._types_changed():
+                    raise
+                self._forget_types()
+        raise TargetBusyError("PostgreSQL: columns get other types again and again")
+
+    def _types_changed(self) -> bool:
+        with self._transaction() as connection:
+            return changed(self._types.ask(connection, self._types.tables))
+
+    def _forget_types(self) -> None:
+        self._types.forget()
+        self._sql.clear()
+
+    def _apply_once(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
         with self._transaction() as connection:
             sent = _Sent(fence, len(units))
             try:
@@ -130,8 +172,11 @@ class PostgresSession:
             shape = statement.shape
             sql = self._sql.get(shape)
             if sql is None:
-                sql = self._sql[shape] = render(shape, self._schema.catalogue.tables[shape.table])
+                table = self._types.table(connection, self._schema.catalogue.tables[shape.table])
+                sql = self._sql[shape] = render(shape, table)
             sent.cursors.append((statement, connection.execute(sql, parameters(shape, statement.deltas))))
+        if sent.cursors:
+            sent.types = self._types.ask(connection, {statement.shape.table for statement, _ in sent.cursors})
 
 
 @dataclass(slots=True)
@@ -141,12 +186,15 @@ class _Sent:
     fence: Fence
     units: int
     acknowledgement: psycopg.Cursor | None = None
+    types: psycopg.Cursor | None = None
     cursors: list[tuple[Statement, psycopg.Cursor]] = field(default_factory=list)
 
     def check(self) -> None:
         """Raises unless every statement touched a row for every delta and the fence was right."""
         if self._fence_lost():
             raise fence_lost(self.fence)
+        if self.types is not None and changed(self.types):
+            raise _OutdatedTypesError
         for statement, cursor in self.cursors:
             check_rows(statement, cursor.rowcount)
 
@@ -156,8 +204,10 @@ class _Sent:
             return fence_lost(self.fence)
         if isinstance(error, errors.UniqueViolation) and error.diag.table_name == "kainite_applied":
             return already_applied(self.fence)
+        if self.acknowledgement is None or self.acknowledgement.pgresult is None:
+            return about_own_tables(error)
         failed = (statement.shape.table for statement, cursor in self.cursors if cursor.pgresult is None)
-        return translated(error, next(failed, None))
+        return about_units(error, next(failed, None))
 
     def _fence_lost(self) -> bool:
         cursor = self.acknowledgement
@@ -223,7 +273,7 @@ class PostgresTarget:
             with self.driver.transaction(lambda: _connect(self.url, _FENCE_WAIT_S)) as connection:
                 yield connection
         except psycopg.Error as error:
-            raise translated(error, None) from error
+            raise about_own_tables(error) from error
 
 
 def _cut(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -247,5 +297,5 @@ def _connect(url: str, lock_wait: int) -> psycopg.Connection:
         connection.execute(_SESSION.format(wait=lock_wait).encode())
         connection.autocommit = False
     except psycopg.Error as error:
-        raise translated(error, None) from error
+        raise about_own_tables(error) from error
     return connection

@@ -26,11 +26,15 @@ from kainite_spark.targets.statements.row_counts import check_rows
 
 _BUSY_SECONDS = 5.0
 
-# Primary result codes that are not the unit's fault: the file, the disk, a lock of another connection.
+# Primary result codes that are not the unit's fault: the file, the disk, a lock of another connection. Any other code
+# in a unit's statement, or in its commit, refuses the unit.
 _UNAVAILABLE = frozenset(
     {
+        sqlite3.SQLITE_PERM,
         sqlite3.SQLITE_BUSY,
         sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_NOLFS,
         sqlite3.SQLITE_READONLY,
         sqlite3.SQLITE_INTERRUPT,
         sqlite3.SQLITE_IOERR,
@@ -68,19 +72,21 @@ class SqliteSession:
 
     def _apply(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
         with _transaction(self._connection) as connection:
-            if connection.execute(ledger.READ_FENCE, _values(fence)).fetchone() is None:
-                raise fence_lost(fence)
+            self._acknowledge(connection, fence, units)
             if self._schema.cyclic:
                 connection.execute("PRAGMA defer_foreign_keys = ON")
-            self._acknowledge(connection, fence, units)
             for statement in statements:
                 self._execute(connection, statement)
 
     def _acknowledge(self, connection: sqlite3.Connection, fence: Fence, units: Sequence[Unit]) -> None:
-        try:
-            connection.executemany(ledger.ACKNOWLEDGE, [(fence.log_partition, unit.tid, unit.uow) for unit in units])
-        except sqlite3.IntegrityError as error:
-            raise already_applied(fence) from error
+        with _translated():
+            if connection.execute(ledger.READ_FENCE, _values(fence)).fetchone() is None:
+                raise fence_lost(fence)
+            rows = [(fence.log_partition, unit.tid, unit.uow) for unit in units]
+            try:
+                connection.executemany(ledger.ACKNOWLEDGE, rows)
+            except sqlite3.IntegrityError as error:
+                raise already_applied(fence) from error
 
     def _execute(self, connection: sqlite3.Connection, statement: Statement) -> None:
         shape, deltas = statement.shape, statement.deltas
@@ -161,11 +167,12 @@ def _connect(path: str) -> sqlite3.Connection:
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Runs a transaction, in which the statements of units raise no error of SQLite; their commit may."""
     with _translated():
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
-            connection.execute("COMMIT")
+            _commit(connection)
         except BaseException:
             # SQLite has already rolled back after some errors (a full disk).
             if connection.in_transaction:
@@ -173,22 +180,36 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
             raise
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
+def _commit(connection: sqlite3.Connection) -> None:
     try:
-        yield
-    except sqlite3.Error as error:
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:  # deferred foreign keys
         raise _meaning(error, None) from error
 
 
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raises Kainite's error for an error of SQLite that is about no unit's rows: Kainite's own tables, the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _passing(error, str(error)) or TargetError(f"SQLite: {error}") from error
+
+
 def _meaning(error: Exception, table: str | None) -> TargetError:
+    """Returns Kainite's error for an error of a unit's statement, or of the commit."""
     text = " ".join(f"{table}: {error}".split()) if table else str(error)
+    return _passing(error, text) or TargetRejectedError(text)
+
+
+def _passing(error: Exception, text: str) -> TargetError | None:
+    """Returns the error if what it tells may pass by itself."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and code & 0xFF == sqlite3.SQLITE_NOMEM:
         return TargetBusyError(f"SQLite: {text}")
     if code is not None and code & 0xFF in _UNAVAILABLE:
         return TargetUnavailableError(f"SQLite: {text}")
-    return TargetRejectedError(text)
+    return None
 
 
 def _values(fence: Fence) -> tuple[str, int, int]:

@@ -19,7 +19,6 @@ from kainite.uow.catalogue.tables import Column
 from kainite.uow.delta import Json
 
 Accepts: TypeAlias = Callable[[Json], bool]
-Accepting: TypeAlias = Callable[[Column], Accepts]
 
 _MOST_TEXT = 600
 """Characters of a text that no index is too small for."""

@@ -44,7 +44,7 @@ from kainite.uow.touched.deltas import TouchedKeys
 from kainite.uow.touched.key import ColumnKey
 from kainite.uow.touched.plan import TablePlan
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.statements.accepted_values import Accepting, Accepts, accepting
+from kainite_spark.targets.statements.accepted_values import Accepts, accepting
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -55,12 +55,10 @@ class NetEffect:
     Args:
         catalogue: the target's tables.
         keys: their tokens.
-        accepting: tells which values a column surely takes.
     """
 
-    def __init__(self, catalogue: Catalogue, keys: TouchedKeys[str], accepting: Accepting = accepting) -> None:
+    def __init__(self, catalogue: Catalogue, keys: TouchedKeys[str]) -> None:
         self._catalogue = catalogue
-        self._accepting = accepting
         self._keys = keys
         self._signing = _Signing(catalogue)
         self._rules: dict[str, _TableFolding] = {}
@@ -92,9 +90,7 @@ class NetEffect:
         table = self._catalogue.find(name)
         if table is None:
             raise TargetRejectedError(f"the target has no table {name}")
-        rules = self._rules[name] = _TableFolding.of(
-            table, self._keys.plan(name), self._accepting, whole=table.name in self._wholes
-        )
+        rules = self._rules[name] = _TableFolding.of(table, self._keys.plan(name), whole=table.name in self._wholes)
         return rules
 
 
@@ -152,7 +148,7 @@ class _FoldRules:
     accepts: Mapping[str, Accepts]
 
     @classmethod
-    def of(cls, table: Table, plan: TablePlan[str], accepting: Accepting) -> _FoldRules | None:
+    def of(cls, table: Table, plan: TablePlan[str]) -> _FoldRules | None:
         """Returns a table's rules; None where changes of its rows are not folded."""
         if table.judged is None or len(plan.rows) != 1 or plan.unclear:
             return None
@@ -206,18 +202,17 @@ class _TableFolding:
     fold: _FoldRules | None
 
     @classmethod
-    def of(cls, table: Table, plan: TablePlan[str], accepting: Accepting, *, whole: bool) -> _TableFolding:
+    def of(cls, table: Table, plan: TablePlan[str], *, whole: bool) -> _TableFolding:
         """Returns a table's rules.
 
         Args:
             table: the table.
             plan: its keys.
-            accepting: tells which values a column surely takes.
             whole: whether other tables are part of it, whose deltas may be on its rows.
         """
         may_act = any(key.on_delete or key.on_change for key in plan.named)
         part = whole or table.part_of is not None
-        return cls(plan, may_act, None if part else _FoldRules.of(table, plan, accepting))
+        return cls(plan, may_act, None if part else _FoldRules.of(table, plan))
 
 
 class _Fold:

@@ -18,7 +18,6 @@ from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Table, TypeFamily
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.statements.accepted_values import Accepting, accepting
 from kainite_spark.targets.statements.layers import conflict_layers
 from kainite_spark.targets.statements.net_effect import NetEffect
 from kainite_spark.targets.statements.self_reference import depths, references_itself
@@ -73,14 +72,13 @@ class Planner:
     Args:
         catalogue: the target's tables.
         levels: precedence by table name (:func:`kainite.uow.precedence.levels.precedence_map`).
-        accepting: tells which values a column of this kind of target surely takes.
     """
 
-    def __init__(self, catalogue: Catalogue, levels: Mapping[str, int], accepting: Accepting = accepting) -> None:
+    def __init__(self, catalogue: Catalogue, levels: Mapping[str, int]) -> None:
         self._catalogue = catalogue
         self._levels = levels
         self._stepper = Stepper(catalogue)
-        self._net_effect = NetEffect(catalogue, self._stepper.keys, accepting)
+        self._net_effect = NetEffect(catalogue, self._stepper.keys)
         self._shapes: dict[tuple[object, ...], StatementShape] = {}
         self._opaque_keys: dict[str, frozenset[str]] = {}
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
 
 from kainite.log.collecting.unit_entries import digests_of, dispatch, note_scheme, offending_of, ordinals_of
 from kainite.log.collecting.watermark import Ended
-from kainite.log.format.entry import Fault, SchemeMeta, UnitMeta
+from kainite.log.format.batch_codec import decode, encode
+from kainite.log.format.entry import Batch, Fault, SchemeMeta, UnitMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.open_unit import OpenUnit
@@ -53,6 +55,16 @@ def test_what_a_unit_touches_is_told_unless_nobody_compares() -> None:
     assert dispatched(unit)[1] == TOUCHED
     assert dispatched(unit, touched=Touched(frozenset({2})))[1].written == {2}
     assert dispatched(unit, Isolation.RELAXED)[1] == NOTHING
+
+
+def test_signatures_as_they_came_are_taken_only_for_what_came_with_them() -> None:
+    last = Fragment("T", touched=Touched(frozenset({2})), identities=(2,), signed=struct.pack(">2Q", 2, 2))
+    unit = OpenUnit("T", 0, [0], count=2, end=UnitEnd(2))
+    for touched in (Touched(frozenset({1, 2})), last.touched):
+        journal = Journal(FoldedLog(), 0)
+        dispatch(journal, UowSettings(), unit, touched, last)
+        index, _ = encode(Batch(0, 1, 0, tuple(journal.entries)))
+        assert decode(index, None).entries[0].touched == touched
 
 
 def test_a_scheme_is_noted_once() -> None:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.base.position import BEFORE_ALL, Position
+from kainite.base.position import Position
 from kainite.log.client import ReadingReport
-from kainite.log.collecting.collect import collect
+from kainite.log.collecting.collect import begin, collect
 from kainite.log.collecting.overdue import RELEASED, expire, release
 from kainite.log.collecting.watermark import Held, Watermark
 from kainite.log.format.deltas import deltas_of
@@ -147,10 +147,13 @@ class Log:
         self.rules, self.state, self.entries = rules, FoldedLog(), list[Entry]()
         self.sequences = itertools.count(1)
 
-    def bring(self, *fragments: Fragment, shard: str = "s0", started_ms: int | None = None) -> list[Entry]:
-        decided = collect(self.state, self.rules, shard, Position(next(self.sequences)), fragments, 0, started_ms)
+    def bring(self, *fragments: Fragment, shard: str = "s0") -> list[Entry]:
+        decided = collect(self.state, self.rules, shard, Position(next(self.sequences)), fragments, 0)
         self.entries += decided
         return decided
+
+    def begin(self, shard: str, started_ms: int) -> list[Entry]:
+        return begin(self.state, self.rules, shard, started_ms, 0)
 
     def release(self, until_ms: float) -> list[str]:
         decided = release(self.state, self.rules, 0, until_ms)
@@ -327,7 +330,8 @@ class TestAShardThatIsNotReadFromItsBeginning:
 
     def test_fails_units_that_were_under_way_then(self) -> None:
         log = Log()
-        log.bring(part("T", 1), part("U", 2, time=NOON + GRACE, arrived=NOON + GRACE), started_ms=NOON)
+        log.begin("s0", NOON)
+        log.bring(part("T", 1), part("U", 2, time=NOON + GRACE, arrived=NOON + GRACE))
         log.bring(part("V", 2, 3, time=NOON + GRACE + 1, arrived=NOON + GRACE))
         log.state = snapshot.load(snapshot.dump(log.state))
         assert log.release(math.inf) == ["T", "U", "V"]
@@ -349,23 +353,23 @@ class TestAShardThatIsNotReadFromItsBeginning:
 
     def test_counts_with_its_latest_begin_of_all_shards(self) -> None:
         log = Log()
-        log.bring(part("T", 1), started_ms=NOON)
-        assert [entry.kind for entry in log.bring(shard="s1", started_ms=NOON - 1)] == [EntryKind.POSITION]
-        log.bring(shard="s2", started_ms=NOON + 7)
+        assert [entry.kind for entry in log.begin("s0", NOON)] == [EntryKind.CONTROL]
+        assert log.begin("s1", NOON - 1) == []
+        log.begin("s2", NOON + 7)
         assert log.state.started_ms == NOON + 7
 
     async def test_is_known_before_the_log_has_a_position_of_it(self) -> None:
         store, settings = MemoryStore(), LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=60.0)
         async with owned_log(store, settings, RULES) as owner:
             for _ in range(2):
-                await owner.append("s0", BEFORE_ALL, BEFORE_ALL, (), started_ms=NOON)
+                await owner.begin("s0", NOON)
             assert await owner.position("s0") is None
         state = load_state(store, settings.partition)
         assert (state.started_ms, state.positions, state.next_id) == (NOON, {}, 1)
 
     def test_changes_nothing_where_units_have_ends(self) -> None:
         log = Log(UowSettings())
-        assert [entry.kind for entry in log.bring(started_ms=NOON)] == [EntryKind.POSITION]
+        assert log.begin("s0", NOON) == []
 
 
 class TestWhatComesAfterwards:

@@ -182,6 +182,13 @@ def test_a_length_that_lies_does_not_allocate() -> None:
         decode(MAGIC + lying + index, None)
 
 
+def test_values_that_are_nested_too_deeply_are_one_clear_error() -> None:
+    deep = b"\x91" * 100_000 + b"\x90"
+    control = b"\x9b\x9f\x05\xa1a\xc0\x00\xc0\x00" + 9 * deep  # a meta may have more fields than this release knows
+    with pytest.raises(LogCorruptError, match="recursion"):
+        decode(MAGIC + compressed(b"\x96\x00\x00\x00\x90\x00\x91" + control), None)
+
+
 @given(st.binary(max_size=400))
 def test_garbage_is_one_clear_error(garbage: bytes) -> None:
     for index in (garbage, MAGIC + garbage, MAGIC + compressed(garbage)):

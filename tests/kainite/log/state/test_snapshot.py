@@ -107,6 +107,18 @@ def test_what_is_no_snapshot_of_this_version_is_refused(data: bytes, message: st
         snapshot.load(data)
 
 
+DEEP = b"\xa1x" + b"\x91" * 100_000 + b"\x90"
+"""A field of a MessagePack map that no release knows, too deep for any reader."""
+
+
+def test_a_field_that_is_nested_too_deeply_is_refused() -> None:
+    section = b"\x83\xa4type\xa4open\xa5items\x90" + DEEP
+    with pytest.raises(LogCorruptError, match="recursion"):
+        snapshot.load(len(section).to_bytes(4, "big") + section)
+    with pytest.raises(LogCorruptError, match="recursion"):
+        snapshot.part_ids(b"\x83\xa7version\x01\xa5parts\x91\x01" + DEEP)
+
+
 @given(SOME, SOME)
 def test_a_captured_state_is_not_changed_by_what_comes_after(before: list[Entry], after: list[Entry]) -> None:
     state = folded(before)

@@ -128,7 +128,7 @@ async def test_an_owner_that_is_silent_for_its_lease_is_replaced() -> None:
 
 async def test_an_owner_without_an_address_is_waited_for() -> None:
     store = MemoryStore()
-    held = mount(store, P, "of an earlier release", 1000.0)
+    held = mount(store, P, "without a port", 1000.0)
     async with members(store) as all_:
         a = await all_.join("a", reached=False)
         assert not a.is_reached
@@ -271,7 +271,8 @@ async def test_the_owner_asks_at_once_where_a_unit_waits_for_nothing_else(monkey
         b.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s1": 0.0}, {"s1": noon}, {"s1": noon - 60_000})
         a.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0}, {"s0": noon})
         one = replace(fragment("T", [1]), time=noon * 1_000_000, arrived_ms=noon)
-        await b.append("s1", at(1), at(1), [one], started_ms=noon - 70_000)
+        await b.begin("s1", noon - 70_000)
+        await b.append("s1", at(1), at(1), [one])
         assert a.owner is not None
         owner = a.owner
         await until(lambda: owner.state.find("T") is not None)

@@ -46,6 +46,16 @@ def test_what_waits_for_a_restart_is_not_in_force_before_it_and_is_named_again(t
     assert pending == {"initialPositionInStream", "initialPositionInStreamExtended"}
 
 
+def test_what_follows_from_a_followed_key_is_followed_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "app.properties"
+    path.write_text(FILE)
+    running = examine(path, environment={}).settings_or_raise()
+    path.write_text(FILE + "taskBackoffTimeMillis=60000\n")
+    now = in_force(running, reread(running, {}))
+
+    assert (now.child.restart_backoff, now.child.restart_backoff_max) == (60.0, 60.0)
+
+
 def test_a_name_that_was_made_up_stays_and_is_no_change(tmp_path: Path) -> None:
     path = tmp_path / "app.properties"
     path.write_text(FILE)

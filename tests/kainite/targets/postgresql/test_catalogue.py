@@ -312,3 +312,18 @@ def test_columns_that_are_judged_by_more_than_type_and_keys(postgres: str) -> No
         "row_checked": ("id", "a"),
         "heir": (),
     }
+
+
+def test_columns_that_an_insert_need_not_tell(postgres: str) -> None:
+    with psycopg.connect(postgres) as connection:
+        connection.execute("""
+            CREATE DOMAIN one AS integer DEFAULT 1;
+            CREATE DOMAIN another AS one;
+            CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a integer DEFAULT 1, b integer,
+                            s serial, d another, g integer GENERATED ALWAYS AS (a + 1) STORED);
+            CREATE TABLE hooked (id bigint PRIMARY KEY);
+            CREATE FUNCTION hook() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+            CREATE TRIGGER hook BEFORE INSERT ON hooked FOR EACH ROW EXECUTE FUNCTION hook();
+        """)
+    tables = reflect(postgres).tables
+    assert (tables["t"].defaults, tables["hooked"].defaults) == (("id", "a", "s", "d"), None)

@@ -165,3 +165,14 @@ def test_columns_that_are_judged_by_more_than_type_and_keys(
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(ddl)
     assert reflect(f"sqlite:///{path}").tables["t"].judged == judged
+
+
+def test_columns_that_an_insert_need_not_tell(tmp_path: Path) -> None:
+    path = tmp_path / "defaults.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("""
+            CREATE TABLE t (id integer PRIMARY KEY, a integer DEFAULT 1, b integer, c integer AS (a + 1));
+            CREATE TABLE keyed (id text PRIMARY KEY, a integer);
+        """)
+    tables = reflect(f"sqlite:///{path}").tables
+    assert (tables["t"].defaults, tables["keyed"].defaults) == (("id", "a"), ())

@@ -31,7 +31,7 @@ ODD = catalogue(
         ),
     ),
     replace(table("other.part", columns(id=INTEGER)), part_of="other.t", judged=()),
-    replace(table("other.judged", columns(id=INTEGER, a=TEXT)), judged=("a",)),
+    replace(table("other.judged", columns(id=INTEGER, a=TEXT)), judged=("a",), defaults=("id",)),
 )
 
 
@@ -126,6 +126,7 @@ KEY = ("orders", "foreign_keys", 0)
             "tables.orders.unique_keys[0].columns: there is no column 'no'",
         ),
         (("orders", "judged"), ["no"], "tables.orders.judged: there is no column 'no'"),
+        (("orders", "defaults"), ["no"], "tables.orders.defaults: there is no column 'no'"),
         (("orders", "part_of"), 1, "tables.orders.part_of: Expected `str | null`, got `int`"),
         ((*KEY, "columns"), ["no"], "tables.orders.foreign_keys[0].columns: there is no column 'no'"),
         ((*KEY, "parent_columns"), [], "tables.orders.foreign_keys[0]: columns and parent_columns must be as many"),

@@ -18,7 +18,22 @@ from kainite.uow.fragment import Fragment
 from kainite.uow.signature import Signatures
 from kainite.uow.touches import Touched
 from kainite.uow.validation import Validator
-from support.cascades import Change, Schema, Source, all_rows, changes, ddl, execute, fillings, schemas, undone
+from support.cascades import (
+    Change,
+    Reference,
+    Schema,
+    Source,
+    TableSpec,
+    all_rows,
+    changes,
+    ddl,
+    execute,
+    filled_in,
+    filled_keys,
+    fillings,
+    schemas,
+    undone,
+)
 
 
 def catalogue_of(schema: Schema, folder: Path) -> Catalogue:
@@ -51,6 +66,37 @@ def test_units_without_a_conflict_commute(
     catalogue = catalogue_of(schema, folder)
     for first, second in pairs:
         assert check(schema, catalogue, filling, first, second) != "missed"
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(
+    schema=schemas(folded=True).filter(filled_keys),
+    filling=fillings,
+    data=st.data(),
+)
+def test_what_is_filled_in_may_name_any_parent(
+    folder: Path, schema: Schema, filling: list[int], data: st.DataObject
+) -> None:
+    catalogue = catalogue_of(schema, folder)
+    for first, second in data.draw(st.lists(filled_in(schema), min_size=10, max_size=10)):
+        assert check(schema, catalogue, filling, first, second) != "missed"
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("named", ["id", "code"])
+@pytest.mark.parametrize(
+    ("filled", "below"),
+    [("default", "insert"), ("generated", "insert"), ("generated", "update"), ("generated", "upsert")],
+)
+def test_a_child_whose_parent_is_filled_in_stays_behind_a_parent_that_was_renewed(
+    folder: Path, filled: str, below: str, named: str, told: bool
+) -> None:
+    key = Reference(0, named, "CASCADE", "NO ACTION", filled)
+    schema = (TableSpec(False, False, ()), TableSpec(False, False, (key,)))
+    first = [Change("renew", 0, (1, 1), (1,) * 8, 255, told, False)]
+    row = (4, 4) if below == "insert" else (2, 2)
+    second = [Change(below, 1, row, (4, 4, 1, 1, 1, 1, 1, 1), 4 if below in ("update", "upsert") else 255, True, False)]
+    assert check(schema, catalogue_of(schema, folder), [1] * 36, first, second) == "conflict"
 
 
 def check(

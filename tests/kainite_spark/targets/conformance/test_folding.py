@@ -22,7 +22,7 @@ from kainite_spark.executor.apply_options import ApplyOptions, Retry
 from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.planner import Planner
-from support.stores import Database, Store, Stores
+from support.stores import Database, Store, Stores, apply_skipping
 
 DDL = """
     CREATE TABLE item (
@@ -117,24 +117,30 @@ class Replay:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def apply(self, units: Sequence[Unit], options: ApplyOptions) -> tuple[tuple[Outcome, ...], list[Any]]:
+    def apply(
+        self, units: Sequence[Unit], options: ApplyOptions, *, skip: bool = False
+    ) -> tuple[tuple[Outcome, ...], list[Any]]:
         store = self.store
         store.database.run(
             "DELETE FROM leaf; DELETE FROM kainite_applied; UPDATE item SET up = NULL; DELETE FROM item;"
         )
         store.fence = replace(store.fence, micro_batch=store.fence.micro_batch + 1)
         store.target.begin_micro_batch(store.fence)
-        outcomes = apply_units(store.session, store.fence, units, options)
+
+        def apply(given: Sequence[Unit]) -> tuple[Outcome, ...]:
+            return apply_units(store.session, store.fence, given, options)
+
+        outcomes = apply_skipping(apply, units) if skip else apply(units)
         return outcomes, [store.rows(table) for table in KEYS]
 
 
 def check(replay: Replay, history: Sequence[list[Change]]) -> None:
     units = units_of(replay.store, history)
-    for on_failure in ("skip", "block"):
+    for skip in (True, False):
         for size in (3, 100):
-            options = ApplyOptions(on_failure, size, retry=Retry(tries=2, first=0.0))
-            expected = replay.apply(units, replace(options, fold=False))
-            assert replay.apply(units, options) == expected
+            options = ApplyOptions(group_units=size, retry=Retry(tries=2, first=0.0))
+            expected = replay.apply(units, replace(options, fold=False), skip=skip)
+            assert replay.apply(units, options, skip=skip) == expected
 
 
 @pytest.fixture(scope="module")
@@ -185,9 +191,9 @@ def test_a_value_that_is_refused_fails_its_unit_though_the_next_one_overwrites_i
         store.unit(2, store.update("item", {"id": 1}, **good)),
     ]
 
-    outcomes, _ = on_postgresql.apply(listed, ApplyOptions("skip", retry=Retry(tries=2, first=0.0)))
+    outcomes, _ = on_postgresql.apply(listed, ApplyOptions(retry=Retry(tries=2, first=0.0)))
 
-    assert [outcome.status.value for outcome in outcomes] == ["committed", "failed", "committed"]
+    assert [outcome.status.value for outcome in outcomes] == ["committed", "failed", "blocked"]
 
 
 def test_updates_of_one_hot_row_are_one_statement(on_sqlite: Replay) -> None:

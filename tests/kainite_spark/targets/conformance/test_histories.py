@@ -17,10 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kainite.log.format.entry import Outcome
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from support.loaders import documented_loader
-from support.stores import Database, Store, Stores
+from support.stores import Database, Store, Stores, apply_skipping
 
 TABLES = ("node", "leaf", "tag")
 DDL = """
@@ -120,12 +121,17 @@ class Replay:
 
     store: Store
 
-    def apply(self, units: Sequence[Unit], group_units: int, on_failure: str) -> tuple[list[str], list[Any]]:
+    def apply(self, units: Sequence[Unit], group_units: int, *, skip: bool = False) -> tuple[list[str], list[Any]]:
         script = "; ".join(f"DELETE FROM {table}" for table in ("tag", "leaf", "kainite_applied"))
         self.store.database.run(f"{script}; UPDATE node SET up = NULL; DELETE FROM node;")
         self.store.fence = replace(self.store.fence, micro_batch=self.store.fence.micro_batch + 1)
         self.store.target.begin_micro_batch(self.store.fence)
-        statuses = self.store.statuses(*units, on_failure=on_failure, group_units=group_units)
+
+        def apply(given: Sequence[Unit]) -> tuple[Outcome, ...]:
+            return self.store.apply(*given, group_units=group_units)
+
+        outcomes = apply_skipping(apply, units) if skip else apply(units)
+        statuses = [outcome.status.value for outcome in outcomes]
         return statuses, [self.store.rows(table) for table in TABLES]
 
 
@@ -160,12 +166,12 @@ def check(replay: Replay, history: Sequence[list[Change] | Poison]) -> None:
     poisoned = {tid for tid, entry in enumerate(history) if isinstance(entry, Poison)}
     expected = ["failed" if unit.tid in poisoned else "committed" for unit in units]
     for group_units in (1, 3, 100):
-        statuses, rows = replay.apply(units, group_units, "skip")
+        statuses, rows = replay.apply(units, group_units, skip=True)
         assert statuses == expected
         assert rows == [source.rows(table) for table in TABLES]
-    one_by_one = replay.apply(units, 1, "block")
-    assert replay.apply(units, 100, "block") == one_by_one
-    assert replay.apply(units, 4, "block") == one_by_one
+    one_by_one = replay.apply(units, 1)
+    assert replay.apply(units, 100) == one_by_one
+    assert replay.apply(units, 4) == one_by_one
     again = replay.store.statuses(*units)
     assert again == one_by_one[0]
 
@@ -204,6 +210,6 @@ def test_the_source_order_alone_gives_the_same_tables(sqlite_replay: Replay) -> 
     ]
     source = Source()
     (unit,) = units_of(sqlite_replay.store, source, [change])
-    sqlite_replay.apply([], 1, "skip")
+    sqlite_replay.apply([], 1)
     sqlite_replay.store.session.apply_in_source_order(sqlite_replay.store.fence, unit)
     assert [sqlite_replay.store.rows(table) for table in TABLES] == [source.rows(table) for table in TABLES]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from kainite.base.errors import TargetError, TargetRejectedError
 from kainite.uow.delta import Delta
-from support.stores import Store
+from support.stores import DATABASES, Store
 
 BAD: dict[str, Callable[[Store], Delta]] = {
     "check": lambda shop: shop.insert("customer", id=50, region_id=1, credit=-1),
@@ -78,18 +79,16 @@ def test_later_units_of_the_failed_row_wait_and_others_do_not(shop: Store) -> No
     assert outcomes[2].cause == "waits for unit 2 (T-2), which is blocked"
 
 
-def test_policy_skip_lets_later_units_through(shop: Store) -> None:
-    units = [
-        shop.unit(1, shop.update("customer", {"id": 1}, credit=-5)),
-        shop.unit(2, shop.update("customer", {"id": 1}, credit=5)),
-    ]
-    assert shop.statuses(*units, on_failure="skip") == ["failed", "committed"]
+def test_a_later_unit_is_taken_where_the_failed_one_is_not_given_with_it(shop: Store) -> None:
+    # The driver gives units so with onUowFailure=skip, and when a person has discarded the failed unit.
+    assert shop.statuses(shop.unit(1, shop.update("customer", {"id": 1}, credit=-5))) == ["failed"]
+    assert shop.statuses(shop.unit(2, shop.update("customer", {"id": 1}, credit=5))) == ["committed"]
 
 
-def test_policy_stop_tries_nothing_after_the_failure(shop: Store) -> None:
+def test_a_session_that_stops_tries_nothing_after_the_failure(shop: Store) -> None:
     units = [shop.unit(tid, shop.insert("audit", what="x", at=tid)) for tid in range(1, 9)]
     units[3] = shop.unit(4, shop.update("customer", {"id": 1}, credit=-5))
-    assert shop.statuses(*units, on_failure="stop") == ["committed"] * 3 + ["failed"]
+    assert shop.statuses(*units, stops=True) == ["committed"] * 3 + ["failed"]
     assert shop.acknowledged() == [0, 1, 2, 3]
 
 
@@ -97,3 +96,14 @@ def test_the_session_goes_on_after_a_refusal(shop: Store) -> None:
     bad = shop.unit(1, shop.insert("customer", id=1, region_id=1))
     assert shop.statuses(bad) == ["failed"]
     assert shop.statuses(shop.unit(2, shop.insert("region", id=2, name="two"))) == ["committed"]
+
+
+@DATABASES
+def test_a_missing_table_of_kainites_own_is_no_units_fault(shop: Store) -> None:
+    shop.database.run("ALTER TABLE kainite_applied RENAME TO kainite_gone")
+    units = [shop.unit(tid, shop.insert("region", id=tid, name="x")) for tid in (2, 3)]
+    with pytest.raises(TargetError, match="kainite_applied") as raised:
+        shop.apply(*units)
+    assert not isinstance(raised.value, TargetRejectedError)
+    shop.database.run("ALTER TABLE kainite_gone RENAME TO kainite_applied")
+    assert shop.statuses(*units) == ["committed"] * 2

@@ -163,18 +163,6 @@ def test_a_foreign_key_of_a_table_that_was_empty_is_checked_by_its_index_once_th
     assert store.database.rows(read)[0][0] < 20_000
 
 
-def test_no_permission_is_nobody_s_fault_but_the_operator_s(stores: Stores) -> None:
-    store = stores.open()
-    store.database.run(
-        "CREATE ROLE stranger; GRANT SELECT, UPDATE, INSERT ON kainite_applied, kainite_fence TO stranger"
-    )
-    url = f"{store.database.url}&options=-c%20role%3Dstranger"
-    session = stores.session(open_target(url, store.catalogue))
-    with pytest.raises(TargetUnavailableError, match="permission denied"):
-        session.apply(store.fence, [store.unit(1, store.insert("audit", what="x", at=1))])
-    store.database.run("DROP OWNED BY stranger; DROP ROLE stranger")
-
-
 def test_nobody_there_is_unavailable(stores: Stores) -> None:
     store = stores.open()
     with pytest.raises(TargetUnavailableError):

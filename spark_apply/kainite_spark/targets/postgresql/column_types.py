@@ -1,0 +1,80 @@
+"""The types that columns have in the target now, by which a session reads the values of deltas.
+
+A statement spells the types of its columns, since PostgreSQL tells JSON's values apart by them. The catalogue's types
+may be older than the table: an ``ALTER COLUMN … TYPE`` asks nobody, and a value that is read by the old type is rounded
+or cut without a word. So a session reads the types from the target itself, keeps them, and asks at the end of each
+transaction whether the tables that it wrote still have them. It asks last, since its statements have locked the tables
+by then: no type changes any more before the commit. If one has changed, nothing is committed, and the session begins
+again with the present types.
+
+A statement must not see an older snapshot than its locks, so the session's isolation level is READ COMMITTED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import psycopg
+
+from kainite.uow.catalogue.tables import Table
+from kainite_spark.targets.postgresql.rendering import table_name
+
+_PRINT: Final = "string_agg(a.attname || ' ' || a.atttypid || ' ' || a.atttypmod, ',' ORDER BY a.attnum)"
+_OF_TABLE: Final = "pg_attribute a WHERE a.attrelid = to_regclass({}) AND a.attnum > 0 AND NOT a.attisdropped"
+
+_READ: Final = f"""
+    SELECT {_PRINT}, array_agg(a.attname::text ORDER BY a.attnum),
+           array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY a.attnum)
+    FROM {_OF_TABLE.format("%s")}"""
+
+_CHANGED: Final = f"""
+    SELECT count(*) FROM unnest(%s::text[], %s::text[]) AS known (name, print)
+    WHERE print IS DISTINCT FROM (SELECT {_PRINT} FROM {_OF_TABLE.format("name")})"""
+
+
+@dataclass(slots=True)
+class ColumnTypes:
+    """Keeps the types of the columns of the tables that a session has written.
+
+    Attributes:
+        tables: the tables of the catalogue with the types that their columns have in the target.
+        prints: what tells whether a table's types have changed; None for a table that does not exist.
+    """
+
+    tables: dict[str, Table] = field(default_factory=dict)
+    prints: dict[str, str | None] = field(default_factory=dict)
+
+    def table(self, connection: psycopg.Connection, table: Table) -> Table:
+        """Returns a table of the catalogue with the types of the target, which is asked once."""
+        found = self.tables.get(table.name)
+        if found is None:
+            row = connection.execute(_READ, (table_name(table),)).fetchone()
+            assert row is not None, "an aggregate has a row"
+            self.prints[table.name], names, types = row
+            found = self.tables[table.name] = _typed(table, dict(zip(names or (), types or (), strict=True)))
+        return found
+
+    def ask(self, connection: psycopg.Connection, names: Iterable[str]) -> psycopg.Cursor:
+        """Asks whether tables have got other types; :func:`changed` reads the answer."""
+        known = list(names)
+        asked = [table_name(self.tables[name]) for name in known], [self.prints[name] for name in known]
+        return connection.execute(_CHANGED, asked)
+
+    def forget(self) -> None:
+        """Forgets all types, so that they are read anew."""
+        self.tables.clear()
+        self.prints.clear()
+
+
+def changed(answer: psycopg.Cursor) -> bool:
+    """Returns whether a table has got other types, as the target answered."""
+    row = answer.fetchone()
+    return row is not None and row[0] != 0
+
+
+def _typed(table: Table, types: Mapping[str, str]) -> Table:
+    # A column that is gone keeps the catalogue's type: the target refuses the statement that names it.
+    columns = {name: replace(column, type=types.get(name, column.type)) for name, column in table.columns.items()}
+    return replace(table, columns=columns)
