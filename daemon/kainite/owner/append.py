@@ -202,7 +202,7 @@ class _Raised:
 
 
 def _result(call: StoreCall) -> Any:
-    """Returns the call's answer, or its error if the steps must handle it."""
+    """Returns the call's answer, or its error wrapped for the steps, into which it is thrown."""
     try:
         return call.run()
     except KainiteError as error:

@@ -63,7 +63,7 @@ class Ending:
         self._watermark = watermark
         self._rules = rules
         self._news = asyncio.Event()
-        self._awaited = True  # whether something has happened since the last look
+        self._awaited = True  # whether a report may make the earliest unit complete
         self._took = 0.0  # seconds, to find out when the last look was due
         self.readers: set[Callable[[], None]] = set()
         """Functions that each make a reader report, at once or soon."""

@@ -18,7 +18,7 @@ from kainite.store.striping import passes, place, tail_of
 class _Partition:
     head: LogHead | None = None
     slots: dict[int, tuple[Slot, Batch | None]] = field(default_factory=dict)
-    """The slots of all keys in one table, since an id has one place; forks are kept apart."""
+    """The slots of all keys except the fork: no two keys have a slot at the same id."""
     fork: Slot | None = None
     requests: dict[str, Mapping[str, str]] = field(default_factory=dict)
     answers: dict[str, Mapping[str, str]] = field(default_factory=dict)

@@ -46,7 +46,7 @@ against the default ``uowTimeoutMillis`` of ten minutes.
 """
 
 SHORTEST_NEAR_S: Final = 10.0
-"""The least seconds that replace NEAR_S for a short ``uowTimeoutMillis``; otherwise a quarter of the time-out does."""
+"""With a short ``uowTimeoutMillis`` a quarter of it replaces NEAR_S, but at least so many seconds."""
 
 
 def near_of(timeout: float) -> float:
