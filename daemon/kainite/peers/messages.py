@@ -57,8 +57,10 @@ MAX_NUMBER: Final = 2**31 - 1
 OWNER_LIMITS: Final = Limits(body=MAX_FRAME, frame=300.0, silent=5.0)
 """A client's bounds on the log's owner: an owner says something every second."""
 
-CLIENT_LIMITS: Final = Limits(body=MAX_FRAME, frame=300.0, silent=15.0, messages=100_000, bytes=2 * MAX_FRAME)
-"""The log's bounds on a client at its owner: a client answers or says that it is alive every second. Members ask for
+CLIENT_LIMITS: Final = Limits(
+    body=MAX_FRAME, request=10.0, first=64 * 2**10, frame=300.0, silent=15.0, messages=100_000, bytes=2 * MAX_FRAME
+)
+"""The owner's bounds on a client: a client answers or says that it is alive every second. Members ask for
 positions beside appends that wait for room, so the bounds on what is under way are wide: the credit that a member is
 given is narrower (:mod:`kainite.peers.sharing.member_session`)."""
 

@@ -70,6 +70,8 @@ class Limits:
     Attributes:
         body: the length of the longest message, in bytes.
         greeting: seconds in which the peer's Hello must have come.
+        request: seconds in which the peer's first message must have come, from the connection's beginning.
+        first: the length of the longest first message, in bytes; None means that it is bounded like any other message.
         frame: seconds from a frame's first byte to its last.
         silent: seconds for which a peer may send no byte. Waltz's clients send a frame after 600 s of silence.
         slow: seconds for which a peer may leave sent bytes unread.
@@ -79,6 +81,8 @@ class Limits:
 
     body: int = MAX_BODY
     greeting: float = 5.0
+    request: float = inf
+    first: int | None = None
     frame: float = 60.0
     silent: float = 900.0
     slow: float = 300.0
@@ -127,6 +131,7 @@ class Connection(Generic[M]):
         self._heard = now
         self._frame_began: float | None = None
         self._version: int | None = None
+        self._has_spoken = False
         self.state = ConnectionState.GREETING
         self._out = [encode_hello(codec.hello, Hello(tuple(sorted(codec.versions)), message))]
 
@@ -218,7 +223,12 @@ class Connection(Generic[M]):
             self._greet(decode_hello(frame.body))
             return None
         self._enter(ConnectionEvent.MESSAGE)
-        return Received(self._codec.decode(frame.version, frame.body), len(frame.body)) if frame.body else None
+        if not frame.body:
+            return None
+        if not self._has_spoken:
+            self._has_spoken = True
+            self._decoder.expect_messages(self.version)
+        return Received(self._codec.decode(frame.version, frame.body), len(frame.body))
 
     def _greet(self, hello: Hello) -> None:
         self._judge(hello)
@@ -226,7 +236,7 @@ class Connection(Generic[M]):
         if version is None:
             raise LogProtocolError(self._why_no_version(hello))
         self._version = version
-        self._decoder.expect_messages(version)
+        self._decoder.expect_messages(version, self._limits.first)
         self._enter(ConnectionEvent.HELLO)
 
     def _why_no_version(self, hello: Hello) -> str:
@@ -258,6 +268,8 @@ class Connection(Generic[M]):
             yield self._began + limits.greeting, f"no Hello within {limits.greeting:g} s"
         elif self.state is ConnectionState.OPEN:
             yield self._heard + limits.silent, f"silent for {limits.silent:g} s"
+            if not self._has_spoken:
+                yield self._began + limits.request, f"no request within {limits.request:g} s"
         if self._frame_began is not None:
             yield self._frame_began + limits.frame, f"a message is not whole after {limits.frame:g} s"
 

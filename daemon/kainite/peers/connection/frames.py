@@ -102,10 +102,10 @@ class FrameDecoder:
         self._begin = 0
         self._refused: LogProtocolError | None = None
 
-    def expect_messages(self, version: int) -> None:
-        """Expects messages of ``version`` from the next frame on."""
+    def expect_messages(self, version: int, longest: int | None = None) -> None:
+        """Expects messages of ``version`` from the next frame on; of ``longest`` bytes at most, where that is given."""
         self._expected = (MESSAGE, version)
-        self._longest = self._limit
+        self._longest = self._limit if longest is None else longest
 
     def receive(self, data: bytes) -> None:
         """Takes bytes from the peer; :meth:`next_frame` returns the frames in them."""

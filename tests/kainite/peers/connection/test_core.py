@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, WALTZ_HELL
 from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
 from kainite.peers.messages import PEERS, Appended, Message
 from kainite.waltz.wire.layouts import WaltzMessage
-from kainite.waltz.wire.messages import FlushRequest, FlushResponse
+from kainite.waltz.wire.messages import FlushRequest, FlushResponse, MountRequest
 from kainite.waltz.wire.versions import WALTZ
 from support.application_world import waltz_frame
 
@@ -184,6 +185,39 @@ def test_a_silent_peer_is_overdue_and_a_frame_without_a_body_ends_the_silence() 
     assert connection.next_message(50.0) is None
     assert connection.overdue(109.9) is None
     assert connection.overdue(110.0) == "silent for 60 s"
+
+
+def test_a_peer_that_asks_for_nothing_is_overdue_though_it_says_that_it_is_alive() -> None:
+    connection = Connection[WaltzMessage](WALTZ, Side.ACCEPTING, 0.0, "owner", replace(LIMITS, request=20, silent=8))
+    connection.receive(HELLO, 0.0)
+    for now in (0.0, 7.0, 14.0):
+        connection.receive(keep_alive(4), now)
+        assert connection.next_message(now) is None
+        assert connection.overdue(now) is None
+    connection.receive(keep_alive(4), 19.0)
+    assert connection.next_message(19.0) is None
+    assert connection.overdue(20.0) == "no request within 20 s"
+
+
+def test_a_peer_that_has_asked_is_bound_by_silence_alone() -> None:
+    connection = Connection[WaltzMessage](WALTZ, Side.ACCEPTING, 0.0, "owner", replace(LIMITS, request=20))
+    connection.receive(HELLO + FLUSHED, 0.0)
+    assert connection.next_message(0.0) is not None
+    assert connection.next_message(0.0) is None
+    assert connection.overdue(50.0) is None
+
+
+def test_the_first_message_may_be_shorter_bounded_than_those_after_it() -> None:
+    limits = replace(LIMITS, first=len(FLUSHED) - HEADER_SIZE)
+    longer = waltz_frame(4, MountRequest(ReqId(1, 2, 3, 4), 5, 6))
+    assert len(longer) > len(FLUSHED)
+    begun = Connection[WaltzMessage](WALTZ, Side.ACCEPTING, 0.0, "owner", limits)
+    begun.receive(HELLO + longer, 0.0)
+    with pytest.raises(LogProtocolError, match="a frame says that its body has"):
+        begun.next_message(0.0)
+    asked = Connection[WaltzMessage](WALTZ, Side.ACCEPTING, 0.0, "owner", limits)
+    asked.receive(HELLO + FLUSHED + longer, 0.0)
+    assert [asked.next_message(0.0) is not None for _ in range(2)] == [True, True]
 
 
 def test_a_peer_that_drips_is_overdue_though_it_is_never_silent() -> None:
