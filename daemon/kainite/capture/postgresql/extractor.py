@@ -180,7 +180,8 @@ class PostgresExtractor:
                 self._sent_lsn = max(self._sent_lsn, frame.end_lsn)
             return None
         message = decode(frame.payload)
-        if isinstance(message, Relation):
+        if isinstance(message, Relation) and message.oid in self._assembler.relations:
+            # The server describes a table once a connection, and again when something about the table has changed.
             catalogue.forget_key(message.oid)
             catalogue.look(soon=True)
         if isinstance(message, TruncateMessage) and self._reading.skip_truncate:

@@ -413,6 +413,25 @@ def test_a_publication_that_is_not_there_is_said_before_anything_is_skipped(benc
     extractor.close()
 
 
+def test_the_publication_is_looked_at_when_a_table_is_described_again(bench: Bench) -> None:
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        connection.execute("DROP PUBLICATION changes")
+        connection.execute("CREATE PUBLICATION changes FOR TABLE item, note")
+        # The slot sees the publication from here on.
+        row = connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
+        connection.execute("INSERT INTO item VALUES (1, 'x', 1)")
+    assert row is not None
+    extractor = PostgresExtractor(Reading(bench.source))
+    offset = answers_until(extractor, {"lsn": row[0], "number": 0}, ends(1))[-1]["offset"]
+    with psycopg.connect(bench.source.url, autocommit=True) as connection:
+        connection.execute("ALTER PUBLICATION changes DROP TABLE note")
+        connection.execute("ALTER TABLE item ADD COLUMN colour text")
+        connection.execute("INSERT INTO item VALUES (2, 'x', 1, 'red')")
+    with pytest.raises(SourceError, match=r"lacks public\.note: changes of it are not sent"):
+        answers_until(extractor, offset, ends(1))
+    extractor.close()
+
+
 def test_the_programs_errors_are_one_line(bench: Bench) -> None:
     with psycopg.connect(bench.source.url, autocommit=True) as connection:
         connection.execute("DROP PUBLICATION changes")
