@@ -16,7 +16,7 @@ import pytest
 from kainite.base.errors import LogUnavailableError
 from kainite.log.format.entry import UnitMeta
 from kainite.store.dynamodb import DynamoDBStore
-from support.fleet_world import Daemon, Fleet, fleet
+from support.fleet_world import Call, Daemon, Fleet, fleet
 from support.names import unique
 
 SHARDS = 3
@@ -56,9 +56,18 @@ class World:
     def owned_by_another_than(self, before: str) -> None:
         self.fleet.eventually(lambda: self.owner not in ("", before), f"nobody takes the log over from {before}")
 
-    def children(self, *workers: str) -> set[tuple[str, int]]:
-        """Returns the children of these workers that have been given anything."""
-        return {(call.shard, call.pid) for call in self.fleet.calls() if call.worker in workers}
+    def held_by(self, worker: str) -> str:
+        """Returns one shard whose lease the worker owns."""
+        return next(lease.key for lease in self.fleet.leases if lease.owner == worker)
+
+    def child(self, worker: str, shard: str) -> int:
+        """Waits until the worker's child was given records of the shard; returns the newest such child's process id."""
+
+        def calls() -> list[Call]:
+            return [call for call in self.fleet.calls() if (call.worker, call.shard) == (worker, shard)]
+
+        self.fleet.eventually(calls, f"{worker} delivers nothing of {shard}")
+        return max(calls(), key=lambda call: call.began).pid
 
 
 @contextmanager
@@ -88,6 +97,8 @@ def world(kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> It
 def test_an_owner_that_is_killed_or_leaves_is_replaced_and_children_go_on(world: World) -> None:
     killed = world.owner
     others = [worker for worker in world.daemons if worker != killed]
+    held = {worker: world.held_by(worker) for worker in others}
+    children = {worker: world.child(worker, shard) for worker, shard in held.items()}
     world.daemons[killed].kill()
     world.owned_by_another_than(killed)
     world.join(killed)
@@ -97,8 +108,7 @@ def test_an_owner_that_is_killed_or_leaves_is_replaced_and_children_go_on(world:
     world.daemons[left].leave()
     world.owned_by_another_than(left)
     world.collected()
-    shards = [shard for shard, _ in world.children(stays)]
-    assert len(shards) == len(set(shards)), "a child was restarted"
+    assert world.child(stays, held[stays]) == children[stays], "a child was restarted"
 
 
 @pytest.mark.long
