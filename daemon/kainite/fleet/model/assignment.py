@@ -80,7 +80,7 @@ def why_not(duty: Duty, worker: Worker, load: float) -> str | None:
     if duty.work.kind not in worker.kinds:
         return f"cannot run duties of the kind {duty.work.kind!r}"
     if not worker.can_run(duty):
-        return "may not run it: its host's files do not declare the duty, and fleetCommands there does not list its command"
+        return "may not run it: its files do not declare the duty, and fleetCommands there does not list its command"
     if worker.capacity is not None and load + duty.work.weight > worker.capacity:
         return f"has no room: a load of {load:g}, a capacity of {worker.capacity:g}"
     return None
