@@ -4,7 +4,9 @@
 ``loop``           virtual time: events, processes that are killed and frozen, event loops, threads
 ``faults``         what goes wrong at an effect, decided by the seed and the effect's name alone
 ``stream``         a Kinesis stream: shards that split and merge, iterators
+``expressions``    DynamoDB's expressions
 ``lease_items``    the DynamoDB items of the lease table, with conditional writes
+``log_items``      the DynamoDB items of the log, below the real store
 ``log_store``      the serialization log's store, page by page and behind faults
 ``target``         the target behind faults, and the oracle's eye on it
 ``schema``         generated tables, and how they change

@@ -27,6 +27,7 @@ import kainite.child.process
 import kainite.leases.keeper
 import kainite.log.state.snapshot
 import kainite.owner.audit.opening
+import kainite.owner.mount
 import kainite.owner.owner
 import kainite.peers.accepted
 import kainite.peers.access
@@ -47,6 +48,7 @@ import kainite_spark.targets.sqlite.rendering
 from kainite.base.address import Address
 from kainite.base.errors import KainiteError
 from kainite.leases.stance import Stance
+from kainite.log.contract import Fork
 from kainite.observe.meter import SILENT
 from kainite.peers.access import Access
 from kainite.peers.feed.following import LogFeed
@@ -66,6 +68,7 @@ from kainite.settings import (
     UowOrder,
     UowSettings,
 )
+from kainite.store.log_table import LogTable
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.feeding import feed_of
@@ -80,6 +83,9 @@ from simulation.loop import Hub, Process, SimEvent, SimThreading, SimTime
 from simulation.network import SimNetwork
 from simulation.runner import SimRunner
 from simulation.scenario import Scenario
+
+BLOCK = 4
+"""Ids in a block of a striped partition: a history has few."""
 
 _REAL: dict[str, Any] = {
     "time": time,
@@ -160,6 +166,9 @@ def edges(
             (kainite.base.process_identity, "_exists", lambda pid: _started(me(), pid) is not None),
             (kainite.base.process_identity, "start_time", lambda pid: _started(me(), pid)),
             (kainite.log.state.snapshot, "PART_BYTES", plan.more.part_bytes),
+            (kainite.owner.mount, "Fork", functools.partial(Fork, block=BLOCK)),
+            (kainite.store.dynamodb, "CHUNK_BYTES", plan.more.chunk_bytes),
+            (kainite.store.dynamodb, "LogTable", functools.partial(LogTable, sleep=clocks.sleep)),
             (kainite_spark.driver.job, "TIDY_EVERY", plan.more.tidy_every),
             (kainite.peers.feed.queue, "MAX_QUEUED", plan.more.feed_queue),
             (kainite_spark.driver.feeding, "CREDIT", plan.more.feed_credit),

@@ -121,6 +121,7 @@ class More:
         emit_bytes: most bytes that children may have emitted in calls.
         window: so many names of dispatched units are remembered.
         extras: what a source without ends says late.
+        chunk_bytes: the log's store is that of DynamoDB, with items of so many bytes; 0: a store in memory.
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
     """
@@ -146,6 +147,7 @@ class More:
     emit_bytes: int = 256 * 2**20
     window: int = 64
     extras: tuple[Extra, ...] = ()
+    chunk_bytes: int = 0
     stripes: int = 1
     striped_from: float = 0.0
     programs: Programs | None = None
@@ -195,6 +197,7 @@ def scenario(seed: int, aim: str = "") -> Scenario:
     more = _more(rng, plan)
     more = replace(more, stop=more.stop and not more.poison)  # nobody would apply what corrects a unit
     more = _with_feed(Random(f"feed {seed}"), more)
+    more = replace(more, chunk_bytes=Random(f"items {seed}").choice((0, 0, 0, 100, 500, 380_000)))
     # A generator of its own, so that all else is as it was before there was folding.
     more = replace(more, fold=Random(f"fold {seed}").random() < 0.7)
     if more.poison:  # what is discarded may lack to a key that comes later, and the oracle knows no such conflict
