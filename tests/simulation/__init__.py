@@ -11,6 +11,7 @@
 ``target``         the target behind faults, and the oracle's eye on it
 ``schema``         generated tables, and how they change
 ``source``         a generated history of transactions, and what the source tells of it
+``odd``            what a child emits and is no unit of work
 ``people``         who puts the history on the stream, and who resolves what has failed
 ``oracle``         what the target may hold; shares no code with Kainite
 ``child``          scripted record processors

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 
-from simulation.mutations import MUTATIONS, RARE, Mutation
+from simulation.mutation import Mutation
+from simulation.mutations import MUTATIONS, RARE
 from simulation.running import run_seed
 from simulation.scenario import AIMS
 from simulation.shrink import shrink

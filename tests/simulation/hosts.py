@@ -74,8 +74,9 @@ class Tenures:
         self._next[partition] = max(self._next.get(partition, 0), batch.last_id + 1)
 
     def lacking(self, partition: str, first_id: int) -> None:
-        """Reports a slot that was put before its chunks were there."""
-        self._broken(f"slot {first_id} of log partition {partition} stands there without its chunks")
+        """Reports a slot that was put before its chunks were there, unless it stands where the log was truncated."""
+        if first_id >= self._next.get(partition, 0):
+            self._broken(f"slot {first_id} of log partition {partition} stands there without its chunks")
 
 
 @dataclass

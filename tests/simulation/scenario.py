@@ -17,7 +17,9 @@ from random import Random
 from typing import Any, Final
 
 from simulation.extras import Extra
+from simulation import odd
 from simulation.faults import KINDS
+from simulation.odd import Odd, OddUnits
 from simulation.schema import Change
 from simulation.source import Style
 
@@ -92,7 +94,8 @@ class Scenario:
         told = self.style.befores and self.style.deletes_told and self.style.cascades_told
         disturbed = bool(self.rates or self.outages)
         changes = any(change.what == "key" or change.at > 0.0 or disturbed for change in more.changes)
-        return bool(self.refused or more.poison or more.pauses) or changes or not told
+        hopeless = more.poison or OddUnits(more.odd).hopeless()
+        return bool(self.refused or hopeless or more.pauses) or changes or not told
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,7 @@ class More:
         emit_bytes: most bytes that children may have emitted in calls.
         window: so many names of dispatched units are remembered.
         extras: what a source without ends says late.
+        odd: what is no unit of work, or contradicts others.
         chunk_bytes: the log's store is that of DynamoDB, with items of so many bytes; 0: a store in memory.
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
@@ -147,6 +151,7 @@ class More:
     emit_bytes: int = 256 * 2**20
     window: int = 64
     extras: tuple[Extra, ...] = ()
+    odd: tuple[Odd, ...] = ()
     chunk_bytes: int = 0
     stripes: int = 1
     striped_from: float = 0.0
@@ -200,7 +205,10 @@ def scenario(seed: int, aim: str = "") -> Scenario:
     more = replace(more, chunk_bytes=Random(f"items {seed}").choice((0, 0, 0, 100, 500, 380_000)))
     # A generator of its own, so that all else is as it was before there was folding.
     more = replace(more, fold=Random(f"fold {seed}").random() < 0.7)
-    if more.poison:  # what is discarded may lack to a key that comes later, and the oracle knows no such conflict
+    if not (more.poison or more.stop) and style.ends:
+        more = replace(more, odd=_odd(Random(f"odd {seed}"), plan, 0.15))
+    if more.poison or OddUnits(more.odd).hopeless():
+        # What is discarded may lack to a key that comes later, and the oracle knows no such conflict.
         more = replace(more, changes=tuple(change for change in more.changes if change.what != "key"))
     plan = replace(plan, style=style, rates=rates, outages=outages, more=more)
     if any(correction is not None for _, correction in more.poison):
@@ -220,6 +228,15 @@ def _with_feed(rng: Random, more: More) -> More:
         feed_bytes=rng.choice((0, 1_000, 1 << 19)),
         feed_queue=rng.choice((800, 4_000, 1 << 22)),
     )
+
+
+def _odd(rng: Random, plan: Scenario, share: float) -> tuple[Odd, ...]:
+    """Returns odd units behind some transactions; no corrected ones, as a correction discards what it conflicts with."""
+    if rng.random() >= share:
+        return ()
+    kinds = odd.KINDS if plan.style.numbers else [kind for kind in odd.KINDS if kind != odd.DOUBLED]
+    numbers = rng.sample(range(1, plan.transactions + 1), rng.choice((1, 2, 4)))
+    return tuple(Odd(number, rng.choice(kinds)) for number in numbers)
 
 
 def _with_one_failure(plan: Scenario) -> Scenario:
@@ -562,9 +579,29 @@ def _striped(plan: Scenario, rng: Random) -> Scenario:
     return replace(plan, incidents=tuple(kills), daemons=2, snapshot_entries=8, more=more)
 
 
+def _in_items(plan: Scenario, rng: Random) -> Scenario:
+    """Does as :func:`_striped`, with the store of DynamoDB; owners stand still before their puts, or are kept off."""
+    plan = replace(_striped(plan, rng), until=60.0, hosts=5, one_worker=False, transactions=30)
+    rates = {"put_freezes": 0.05, "unanswered": 0.02, "late": 0.02, "resent": 0.02} if rng.random() < 0.6 else {}
+    more = replace(
+        plan.more, chunk_bytes=rng.choice((60, 100, 300)), stripes=rng.choice((1, 2, 3)), feed_credit=rng.choice((0, 1))
+    )
+    held = _held_put(plan, rng) if not rates else plan
+    return replace(held, rates=rates, more=more)
+
+
+def _odd_units(plan: Scenario, rng: Random) -> Scenario:
+    """Lets children emit what is no unit of work; the source tells all else, and repeats much of it."""
+    style = replace(plan.style, befores=True, deletes_told=True, cascades_told=True)
+    kills = tuple(Incident(rng.uniform(2.0, 20.0), "kill", rng.randrange(2), 0.0) for _ in range(rng.choice((0, 2))))
+    more = replace(plan.more, odd=_odd(rng, plan, 1.0))
+    rates = {"unanswered": 0.02, "child_dies": 0.05}
+    return replace(plan, style=style, until=25.0, incidents=kills, rates=rates, more=more)
+
+
 def _calm(plan: Scenario) -> Scenario:
     """Returns the scenario without what its seed lets go wrong."""
-    more = replace(plan.more, locks=(), most_units=0, changes=(), poison=(), pauses=(), stop=False)
+    more = replace(plan.more, locks=(), most_units=0, changes=(), poison=(), pauses=(), stop=False, odd=())
     return replace(plan, rates={}, outages=(), incidents=(), refused=(), uow_timeout=600.0, more=more)
 
 
@@ -711,5 +748,7 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "small budget": _small_budget,
     "short memory": _short_memory,
     "log in stripes": _striped,
+    "log in items": _in_items,
+    "odd units": _odd_units,
     "programs": _programs,
 }

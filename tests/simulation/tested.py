@@ -21,7 +21,7 @@ import msgspec
 from kainite.log.client import ReadingReport
 from kainite.peers.connection.generation import OwnerGeneration
 from simulation import tested_duties, tested_extract, tested_short_ways
-from simulation.mutations import Instead, Mutation, answering, value
+from simulation.mutation import Instead, Mutation, answering, value
 
 VARIABLE = "KAINITE_SWITCHED_OFF"
 """Names the safeguard that ``switch_off.py`` switches off."""

@@ -29,6 +29,7 @@ from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.hosts import Hosts
 from simulation.lease_items import SimDynamoDB, SimTable
 from simulation.loop import Hub, Process, SimEvent
+from simulation.odd import OddUnits
 from simulation.oracle import BrokenPromiseError, Oracle
 from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, settings_of
 from simulation.people import Operator, Producer, allowed
@@ -96,6 +97,7 @@ class World:
         self.source = Source(
             Random(f"source {plan.seed}"), plan.transactions, plan.style, plan.more.changes, corrected
         )  # fmt: skip
+        self.source.odd = OddUnits(plan.more.odd)
         self.table = SimTable()
         self.stream = SimStream(self.hub, plan.shards)
         self.limits = Limits(
@@ -135,7 +137,9 @@ class World:
         operator = Operator(self)
         self.hub.after(plan.healed, operator.heal)
         self.hub.after(1.0, self._audit)
-        patience = PATIENCE + EACH_DISCARD * plan.transactions * any(by is None for _, by in plan.more.poison)
+        patience = PATIENCE + EACH_DISCARD * plan.transactions * (
+            any(by is None for _, by in plan.more.poison) or bool(OddUnits(plan.more.odd).hopeless())
+        )
         limit = max(plan.until, plan.healed, self.producer.longest) + patience
         try:
             self.hub.run(lambda: self.settled, limit)
@@ -259,8 +263,9 @@ class World:
     def _audit(self) -> None:
         """Looks whether everything is applied, and at the log: nothing unresolved, nothing failed without a cause."""
         state = load_state(self.store, "0")
+        allowed = self.oracle.allowed
         failed = [unit for unit in state.units.values() if unit.status is UnitStatus.FAILED
-                  and not self.oracle.allowed.extras.may_fail(unit.uow)]  # fmt: skip
+                  and not (allowed.extras.may_fail(unit.uow) or allowed.odd.may_fail(unit.uow))]  # fmt: skip
         if failed and not self.plan.may_fail:
             self.hosts.broken(f"{failed[0].uow} has failed ({failed[0].cause}), and nothing is wrong with it")
         bound = self.plan.more.backlog_units
