@@ -41,6 +41,6 @@ AGAINST_ODD_UNITS: tuple[Mutation, ...] = (
     Mutation("a unit that fits in part fails", "kainite.uow.admission:_Unit.fragment", _fitting, 40, aim=ODD),
     Mutation("a line of no unit is listed", "kainite.uow.unprocessed:Unprocessed.fragments", answering([]), 60,
              aim=ODD),
-    Mutation("ends that disagree", "kainite.log.collecting.collect:stand", _ends_agree, 60, aim=ODD),
+    Mutation("ends that disagree", "kainite.log.collecting.standing:stand", _ends_agree, 60, aim=ODD),
     Mutation("one number for one unit", "kainite.log.collecting.standing:wrong_number", answering(None), 60, aim=ODD),
 )  # fmt: skip

@@ -147,15 +147,21 @@ class Producer:
         return 0 if far and self._world.faults.happens(f"source begins anew at {place}") else place
 
     def _put(self, batch: list[tuple[int, bytes]]) -> None:
-        faults = self._world.faults
+        faults, stream = self._world.faults, self._world.stream
+        keyed: list[tuple[int, bytes]] = []
         for number, message in batch:
             key = int(TOP * faults.chance(faults.named("hash key"))) if self._plan.spread else self._home
-            self._world.stream.put(key, self._timed(number, message))
+            keyed.append((key, self._timed(number, message)))
             if message not in self._said:
                 self._said.add(message)
                 self._unsaid[number] -= 1
                 for extra in plan_of(self._plan, number) if not self._unsaid[number] else ():
                     self._world.hub.after(extra.gap, lambda extra=extra: self._put_extra(extra))  # type: ignore[misc]
+        if self._plan.more.aggregated and faults.chance(faults.named("aggregate")) < self._plan.more.aggregated:
+            stream.put_together(keyed)
+        else:
+            for key, message in keyed:
+                stream.put(key, message)
 
     def _put_extra(self, extra: Extra, *, again: bool = False) -> None:
         """Puts one more row of a transaction, and perhaps again later; no fault delays it."""

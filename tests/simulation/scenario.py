@@ -95,7 +95,7 @@ class Scenario:
         disturbed = bool(self.rates or self.outages)
         changes = any(change.what == "key" or change.at > 0.0 or disturbed for change in more.changes)
         hopeless = more.poison or OddUnits(more.odd).hopeless()
-        return bool(self.refused or hopeless or more.pauses) or changes or not told
+        return bool(self.refused or hopeless or more.pauses or more.trims) or changes or not told
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,10 @@ class More:
         window: so many names of dispatched units are remembered.
         extras: what a source without ends says late.
         odd: what is no unit of work, or contradicts others.
+        aggregated: the share of records that the source puts as KPL aggregates.
+        iterator_life: seconds for which a shard iterator may be used.
+        arrival_skew: how far the clocks of shards may be apart, seconds.
+        trims: when what records vanish from the stream that nobody may have read: time, and their age, seconds.
         chunk_bytes: the log's store is that of DynamoDB, with items of so many bytes; 0: a store in memory.
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
@@ -152,6 +156,10 @@ class More:
     window: int = 64
     extras: tuple[Extra, ...] = ()
     odd: tuple[Odd, ...] = ()
+    aggregated: float = 0.0
+    iterator_life: float = 300.0
+    arrival_skew: float = 0.0
+    trims: tuple[tuple[float, float], ...] = ()
     chunk_bytes: int = 0
     stripes: int = 1
     striped_from: float = 0.0
@@ -203,6 +211,7 @@ def scenario(seed: int, aim: str = "") -> Scenario:
     more = replace(more, stop=more.stop and not more.poison)  # nobody would apply what corrects a unit
     more = _with_feed(Random(f"feed {seed}"), more)
     more = replace(more, chunk_bytes=Random(f"items {seed}").choice((0, 0, 0, 100, 500, 380_000)))
+    more = _with_stream(Random(f"stream {seed}"), more)
     # A generator of its own, so that all else is as it was before there was folding.
     more = replace(more, fold=Random(f"fold {seed}").random() < 0.7)
     if not (more.poison or more.stop) and style.ends:
@@ -237,6 +246,16 @@ def _odd(rng: Random, plan: Scenario, share: float) -> tuple[Odd, ...]:
     kinds = odd.KINDS if plan.style.numbers else [kind for kind in odd.KINDS if kind != odd.DOUBLED]
     numbers = rng.sample(range(1, plan.transactions + 1), rng.choice((1, 2, 4)))
     return tuple(Odd(number, rng.choice(kinds)) for number in numbers)
+
+
+def _with_stream(rng: Random, more: More) -> More:
+    """Has the source aggregate its records, and iterators expire, in some seeds."""
+    return replace(
+        more,
+        aggregated=rng.choice((0.0, 0.0, 0.5, 1.0)),
+        iterator_life=rng.choice((300.0, 300.0, 300.0, 20.0, 1.5)),
+        arrival_skew=rng.choice((0.0, 0.0, 0.4)),
+    )
 
 
 def _with_one_failure(plan: Scenario) -> Scenario:
@@ -590,6 +609,28 @@ def _in_items(plan: Scenario, rng: Random) -> Scenario:
     return replace(held, rates=rates, more=more)
 
 
+def _aggregates(plan: Scenario, rng: Random) -> Scenario:
+    """Puts aggregates alone; children ask for checkpoints in the middle of them and die; iterators expire, shards part."""
+    chosen = [what for what in ("kill", "kill", "split", "merge", "freeze") if rng.random() < 0.6]
+    incidents = sorted((Incident(rng.uniform(1.0, 25.0), what, rng.randrange(4), 8.0) for what in chosen),
+                       key=lambda incident: incident.at)  # fmt: skip
+    more = replace(plan.more, aggregated=1.0, iterator_life=rng.choice((1.5, 20.0)), arrival_skew=0.4)
+    rates = {"child_dies": 0.2, "unanswered": 0.01, "slow": 0.02}
+    return replace(plan, until=30.0, transactions=30, rates=rates, incidents=tuple(incidents), more=more)
+
+
+def _retention(plan: Scenario, rng: Random) -> Scenario:
+    """Lets records vanish from the stream while nobody reads it; daemons are killed, or their iterators expire."""
+    begin = rng.uniform(3.0, 12.0)
+    kills = (Incident(begin + rng.uniform(0.0, 20.0), "kill", 0, 0.0),) if rng.random() < 0.6 else ()
+    outages = ((begin, begin + 25.0, rng.choice(("kinesis", "shard 0", "log put_batch"))),)
+    more = replace(plan.more, trims=((begin + 22.0, 5.0),), iterator_life=rng.choice((1.5, 20.0, 300.0)), prefix=False)
+    return replace(
+        plan, until=40.0, transactions=30, outages=outages, incidents=kills, rates={"child_slow": 0.02}, more=more,
+        uow_timeout=60.0,
+    )  # fmt: skip
+
+
 def _odd_units(plan: Scenario, rng: Random) -> Scenario:
     """Lets children emit what is no unit of work; the source tells all else, and repeats much of it."""
     style = replace(plan.style, befores=True, deletes_told=True, cascades_told=True)
@@ -749,6 +790,8 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "short memory": _short_memory,
     "log in stripes": _striped,
     "log in items": _in_items,
+    "aggregates": _aggregates,
+    "retention": _retention,
     "odd units": _odd_units,
     "programs": _programs,
 }

@@ -99,7 +99,9 @@ class World:
         )  # fmt: skip
         self.source.odd = OddUnits(plan.more.odd)
         self.table = SimTable()
-        self.stream = SimStream(self.hub, plan.shards)
+        self.stream = SimStream(
+            self.hub, plan.shards, iterator_life=plan.more.iterator_life, skew=plan.more.arrival_skew
+        )  # fmt: skip
         self.limits = Limits(
             [Lock(begin, end, f"T-{number}") for begin, end, number in plan.more.locks], plan.more.most_units
         )
