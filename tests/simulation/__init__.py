@@ -5,6 +5,7 @@
 ``faults``         what goes wrong at an effect, decided by the seed and the effect's name alone
 ``stream``         a Kinesis stream: shards that split and merge, iterators
 ``expressions``    DynamoDB's expressions
+``lost``           records that vanish from the stream, and who must tell
 ``lease_items``    the DynamoDB items of the lease table, with conditional writes
 ``log_items``      the DynamoDB items of the log, below the real store
 ``log_store``      the serialization log's store, page by page and behind faults

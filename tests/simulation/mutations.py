@@ -34,6 +34,7 @@ from typing import Any
 from simulation.mutation import Mutation, answering, value
 from simulation.mutations_items import ON_ITEMS
 from simulation.mutations_odd import AGAINST_ODD_UNITS
+from simulation.mutations_stream import OF_THE_STREAM
 
 def _without_one_shard(watermark: Any) -> float:
     """Returns the watermark of all shards but the one that is read least far."""
@@ -521,6 +522,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="new key"),
     *ON_ITEMS,
     *AGAINST_ODD_UNITS,
+    *OF_THE_STREAM,
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (

@@ -24,6 +24,7 @@ from unittest import mock
 
 import kainite.base.process_identity
 import kainite.child.process
+import kainite.kinesis.read.continuity
 import kainite.leases.keeper
 import kainite.log.state.snapshot
 import kainite.owner.audit.opening
@@ -119,6 +120,7 @@ def edges(
     client: Callable[[str, Process], Any],
     store_of: Callable[[Process], Any],
     catalogue: Callable[[Process], Any],
+    told: Callable[[str], None] = lambda _: None,
 ) -> Iterator[None]:
     """Puts the simulated world in the place of the real one."""
     clocks = SimTime(hub)
@@ -161,6 +163,7 @@ def edges(
             (accepted.logger, "exception", lambda *_: hub.errors.append(_present_error())),
             (kainite.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
             (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),
+            (kainite.kinesis.read.continuity, "event", lambda *_, shard, **__: told(shard)),
             (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),
             (kainite.child.process, "PipedProcess", SimPipes),
             (kainite.base.process_identity, "_exists", lambda pid: _started(me(), pid) is not None),

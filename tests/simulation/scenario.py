@@ -624,7 +624,8 @@ def _retention(plan: Scenario, rng: Random) -> Scenario:
     begin = rng.uniform(3.0, 12.0)
     kills = (Incident(begin + rng.uniform(0.0, 20.0), "kill", 0, 0.0),) if rng.random() < 0.6 else ()
     outages = ((begin, begin + 25.0, rng.choice(("kinesis", "shard 0", "log put_batch"))),)
-    more = replace(plan.more, trims=((begin + 22.0, 5.0),), iterator_life=rng.choice((1.5, 20.0, 300.0)), prefix=False)
+    # No record vanishes for which an iterator stands that may still be used: Kinesis' last for minutes, records for hours.
+    more = replace(plan.more, trims=((begin + 22.0, 5.0),), iterator_life=rng.choice((1.5, 5.0)), prefix=False)
     return replace(
         plan, until=40.0, transactions=30, outages=outages, incidents=kills, rates={"child_slow": 0.02}, more=more,
         uow_timeout=60.0,

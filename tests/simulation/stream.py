@@ -72,6 +72,11 @@ class SimStream:
             users = [User(data, explicit=place) for place, (_, data) in enumerate(some)]
             self._append(self.shards[name], aggregate(users, explicit=[str(hash_key) for hash_key, _ in some]))
 
+    @property
+    def filled(self) -> list[str]:
+        """Returns the shards that have records."""
+        return [shard.name for shard in self.shards.values() if shard.records]
+
     def trim(self, age: float) -> list[tuple[str, int, bytes]]:
         """Deletes the records that arrived longer ago; returns their shards, sequence numbers and data."""
         before, gone = EPOCH + self._hub.now - age, []
