@@ -25,12 +25,17 @@ def raw(*sequences: int) -> list[RawRecord]:
     return [RawRecord(str(sequence), "k") for sequence in sequences]
 
 
+def told(caplog: pytest.LogCaptureFixture) -> list[bool]:
+    found = [record for record in caplog.records if record.name == "kainite.kinesis.read.continuity"]
+    return [record.getMessage().startswith(GONE) for record in found]
+
+
 def left(records: Sequence[RawRecord]) -> list[int]:
     return [int(record.sequence) for record in records]
 
 
 @pytest.mark.parametrize(
-    ("collected", "start", "first", "told"),
+    ("collected", "start", "first", "is_told"),
     [
         pytest.param(None, StartAt("AT_SEQUENCE_NUMBER", "7"), 7, False, id="the checkpoint's record is there"),
         pytest.param(None, StartAt("AT_SEQUENCE_NUMBER", "7"), 9, True, id="the checkpoint's record is gone"),
@@ -44,7 +49,7 @@ def left(records: Sequence[RawRecord]) -> list[int]:
     ],
 )
 def test_what_the_first_record_tells(
-    collected: int | None, start: StartAt, first: int, told: bool, caplog: pytest.LogCaptureFixture
+    collected: int | None, start: StartAt, first: int, is_told: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kainite.kinesis.read.continuity")
     continuity = Continuity(SHARD, None if collected is None else Position(collected))
@@ -52,7 +57,7 @@ def test_what_the_first_record_tells(
     assert left(continuity.look(raw(), None)) == []
     assert left(continuity.look(raw(first, first + 3), None)) == [first, first + 3]
     assert left(continuity.look(raw(first + 50), None)) == [first + 50]
-    assert [record.getMessage().startswith(GONE) for record in caplog.records] == [True] * told
+    assert told(caplog) == [True] * is_told
 
 
 def test_what_was_read_does_not_come_twice() -> None:
@@ -74,7 +79,7 @@ async def test_records_that_vanish_while_nobody_reads_are_told(
         assert await read(reader, 1) == [later]
     finally:
         await reader.close()
-    assert [record.getMessage().startswith(GONE) for record in caplog.records] == [True]
+    assert told(caplog) == [True]
 
 
 async def test_records_that_vanish_until_an_iterator_expires_are_told(
@@ -88,10 +93,10 @@ async def test_records_that_vanish_until_an_iterator_expires_are_told(
             put = double.put(data)
             assert await read(reader, 1) == [put]
             double.expire_iterators()
-        assert not caplog.records, "nothing is gone"
+        assert told(caplog) == [], "nothing is gone"
         double.lose(SHARD)
         last = double.put(b"4")
         assert await read(reader, 1) == [last]
     finally:
         await reader.close()
-    assert [record.getMessage().startswith(GONE) for record in caplog.records] == [True]
+    assert told(caplog) == [True]
