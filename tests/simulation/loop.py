@@ -35,6 +35,10 @@ EPOCH = 1_700_000_000.0
 """The time of the simulated world's beginning, seconds since 1970."""
 
 
+MOST_AWAITS = 100
+"""How often a coroutine that is ended may await something before it is given up."""
+
+
 class KilledError(BaseException):
     """Ends a thread of a process that is dead; only raised while the world is taken down."""
 
@@ -232,15 +236,21 @@ class Hub:
 
 
 def _drop(task: asyncio.Task[Any]) -> None:
-    """Ends a task's coroutine, however it resists: a coroutine that awaits in its clean-up must be told again."""
+    """Ends a task's coroutine: what it still awaits while it cleans up ends in the same way.
+
+    ``close()`` will not do: a coroutine that awaits in its clean-up "ignores GeneratorExit", which the one that awaits
+    it hears as an Exception, and may survive.
+    """
     task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
-    coroutine = task.get_coro()
-    for _ in range(100):
-        try:
-            coroutine.close()
-        except BaseException:
-            continue
+    coroutine: Any = task.get_coro()
+    asyncio._set_running_loop(task.get_loop())  # noqa: SLF001 - clean-ups ask for it
+    try:
+        for _ in range(MOST_AWAITS):
+            coroutine.throw(KilledError())
+    except BaseException:
         return
+    finally:
+        asyncio._set_running_loop(None)  # noqa: SLF001
 
 
 class _Numbered:
