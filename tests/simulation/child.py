@@ -140,7 +140,7 @@ class SimPipes:
             yield base64.b64decode(record["data"]).decode()
             if dies and place >= int(dying):
                 yield "die"
-            if place < len(records) - 1 and self._says("checkpoint between", 0.15):
+            if place < len(records) - 1 and self._says("checkpoint between", self.faults.rates.get("child_asks", 0.15)):
                 yield _checkpoint(record)
         if records and self._says("checkpoint", 0.5):
             yield _checkpoint(records[-1] if self._says("by number", 0.5) else None)

@@ -39,7 +39,7 @@ def _newest(original: Any) -> Any:
 
 
 OF_THE_STREAM: tuple[Mutation, ...] = (
-    Mutation("the rest of an aggregate", f"{READ}.polling:start_at", _after, 60, aim="aggregates"),
+    Mutation("the rest of an aggregate", f"{READ}.polling:start_at", _after, 400, aim="aggregates"),
     Mutation("places in an aggregate", f"{READ}.record_batch:expand", _without_places, 60, aim="aggregates"),
     Mutation("an iterator goes on where the last one ended", f"{READ}.polling:start_at", _newest, 40, aim="aggregates"),
     Mutation("what has vanished is told", f"{READ}.continuity:Continuity.begins", answering(None), 60, aim="retention"),

@@ -615,7 +615,7 @@ def _aggregates(plan: Scenario, rng: Random) -> Scenario:
     incidents = sorted((Incident(rng.uniform(1.0, 25.0), what, rng.randrange(4), 8.0) for what in chosen),
                        key=lambda incident: incident.at)  # fmt: skip
     more = replace(plan.more, aggregated=1.0, iterator_life=rng.choice((1.5, 20.0)), arrival_skew=0.4)
-    rates = {"child_dies": 0.2, "unanswered": 0.01, "slow": 0.02}
+    rates = {"child_dies": 0.4, "child_asks": 0.5, "unanswered": 0.01, "slow": 0.02}
     return replace(plan, until=30.0, transactions=30, rates=rates, incidents=tuple(incidents), more=more)
 
 

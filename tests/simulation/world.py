@@ -49,6 +49,9 @@ EACH_DISCARD = 40.0
 MOST_RECORDS = 13
 """More than a batch has records (:mod:`simulation.stream`), and so an append units, where they are not numbered."""
 
+MOST_TOGETHER = 20
+"""Most messages that the source puts in one aggregate."""
+
 LATE = 12.0
 """Seconds for which the world goes on after that, and after the last zombie has woken up."""
 
@@ -292,7 +295,8 @@ class World:
         if failed and not self.plan.may_fail:
             self.hosts.broken(f"{failed[0].uow} has failed ({failed[0].cause}), and nothing is wrong with it")
         bound = self.plan.more.backlog_units
-        if bound and not self.plan.spread and len(state.units) > bound + MOST_RECORDS:
+        most = MOST_RECORDS * (MOST_TOGETHER if self.plan.more.aggregated else 1)
+        if bound and not self.plan.spread and len(state.units) > bound + most:
             self.hosts.broken(f"{len(state.units)} units wait to be applied; the bound is {bound}")
         if self.stream_lost.numbers:  # what else is there cannot be demanded any more
             self.settled = self.producer.done and self.stream_lost.judged(self.oracle.there, self.stream.filled) is None
