@@ -25,6 +25,7 @@
 ``program_world``  one run of a scenario of programs
 ``running``        runs a seed in the world that is its
 ``shrink``         a failing run with fewer faults
+``mutation``       a safeguard that can be switched off
 ``mutations``      safeguards that are switched off, and how soon the simulation notices
 =================  ==================================================================================
 

@@ -52,6 +52,7 @@ class Process:
         started: its number among :attr:`Hub.processes`.
         host: the processes of one host share it.
         skew: seconds by which its clock is ahead of the world's.
+        busy_until: until when it computes, and no other event of it runs.
     """
 
     def __init__(self, hub: Hub, name: str, host: str = "", pids: int = 1_000_000) -> None:
@@ -64,6 +65,7 @@ class Process:
         self.pid: int = next(pid for pid in itertools.count(1 + self.started % pids) if pid not in taken)
         hub.processes.append(self)
         self.skew = 0.0
+        self.busy_until = 0.0
         self.frozen = False
         self.loop = ProcessLoop(self)  # type: ignore[abstract]  # pipes, other sockets and signals are not simulated
         self.on_death: list[Callable[[], None]] = []
@@ -76,11 +78,26 @@ class Process:
         if self.frozen:
             self._held.append(action)
             return
+        if self.busy_until > self.hub.now:
+            self.hub.after(self.busy_until - self.hub.now, action, self)
+            return
         self.hub.process = self
         try:
             action()
         finally:
             self.hub.process = None
+
+    @property
+    def now(self) -> float:
+        """Returns the world's time, for this process at the end of what it has computed."""
+        return max(self.hub.now, self.busy_until)
+
+    def compute(self, seconds: float) -> None:
+        """Takes processor time: of the calling thread, or of the event loop and all that runs on it."""
+        if self.hub.strand is not None:
+            self.hub.pause(seconds)
+        else:
+            self.busy_until = self.now + seconds
 
     def kill(self) -> None:
         """Ends the process at once, as SIGKILL does."""
@@ -295,7 +312,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(None)  # noqa: SLF001
 
     def time(self) -> float:
-        return self._hub.now
+        return self.process.now
 
     def call_soon(  # type: ignore[override]
         self, callback: Any, *args: Any, context: contextvars.Context | None = None
@@ -556,7 +573,7 @@ class SimTime:
         self._hub = hub
 
     def _now(self) -> float:
-        return self._hub.now
+        return self._hub.now if self._hub.process is None else self._hub.process.now
 
     def clock_gettime(self, clock: int) -> float:
         return 10_000.0 + self._now()

@@ -16,7 +16,7 @@ a misfit's unsigned tables hold others back    units on a table that their own s
 an older connection of a program is cut, and   its appends are refused as those of one that has not mounted, too; a
 the newest one counts                          mount of it that comes late costs a mount
 limits of a batch's size                       a history of some dozens of units reaches none
-work off the event loop, breathers             computing takes no virtual time
+breathers                                      what is computed between two of them takes too little virtual time
 HEAD is looked at while a feed is followed     an owner that reaches followers and not the store finds out that it was
                                                overtaken when the faults end
 a fork over the owner's own fence alone, and   a model is searched through: tests/kainite/store/test_striping.py
@@ -35,6 +35,7 @@ from simulation.mutation import Mutation, answering, value
 from simulation.mutations_items import ON_ITEMS
 from simulation.mutations_odd import AGAINST_ODD_UNITS
 from simulation.mutations_stream import OF_THE_STREAM
+from simulation.mutations_time import OF_LONG_WORK
 
 def _without_one_shard(watermark: Any) -> float:
     """Returns the watermark of all shards but the one that is read least far."""
@@ -523,6 +524,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *ON_ITEMS,
     *AGAINST_ODD_UNITS,
     *OF_THE_STREAM,
+    *OF_LONG_WORK,
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (

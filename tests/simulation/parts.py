@@ -50,6 +50,7 @@ from kainite.base.address import Address
 from kainite.base.errors import KainiteError
 from kainite.leases.stance import Stance
 from kainite.log.contract import Fork
+from kainite.log.state.folded import FoldedLog
 from kainite.observe.meter import SILENT
 from kainite.peers.access import Access
 from kainite.peers.feed.following import LogFeed
@@ -70,6 +71,7 @@ from kainite.settings import (
     UowSettings,
 )
 from kainite.store.log_table import LogTable
+from kainite.uow.admission import Admission
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.feeding import feed_of
@@ -164,6 +166,8 @@ def edges(
             (kainite.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
             (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),
             (kainite.kinesis.read.continuity, "event", lambda *_, shard, **__: told(shard)),
+            (FoldedLog, "apply", _taking(plan.more.entry_cost, hub, FoldedLog.apply)),
+            (Admission, "feed", _taking(plan.more.entry_cost, hub, Admission.feed)),
             (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),
             (kainite.child.process, "PipedProcess", SimPipes),
             (kainite.base.process_identity, "_exists", lambda pid: _started(me(), pid) is not None),
@@ -186,6 +190,19 @@ def edges(
             yield
         finally:
             logging.disable(before)
+
+
+def _taking(seconds: float, hub: Hub, work: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns work that takes processor time of the process that does it; where the world itself does it, none."""
+    if not seconds:
+        return work
+
+    def taking(self: Any, *arguments: Any) -> Any:
+        if hub.process is not None:
+            hub.process.compute(seconds)
+        return work(self, *arguments)
+
+    return taking
 
 
 def _present_error() -> BaseException:

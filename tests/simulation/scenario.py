@@ -128,6 +128,7 @@ class More:
         aggregated: the share of records that the source puts as KPL aggregates.
         iterator_life: seconds for which a shard iterator may be used.
         arrival_skew: how far the clocks of shards may be apart, seconds.
+        entry_cost: processor time to fold an entry of the log, and to judge a line that a child emits, seconds.
         trims: when what records vanish from the stream that nobody may have read: time, and their age, seconds.
         chunk_bytes: the log's store is that of DynamoDB, with items of so many bytes; 0: a store in memory.
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
@@ -160,6 +161,7 @@ class More:
     iterator_life: float = 300.0
     arrival_skew: float = 0.0
     trims: tuple[tuple[float, float], ...] = ()
+    entry_cost: float = 0.0
     chunk_bytes: int = 0
     stripes: int = 1
     striped_from: float = 0.0
@@ -255,6 +257,7 @@ def _with_stream(rng: Random, more: More) -> More:
         aggregated=rng.choice((0.0, 0.0, 0.5, 1.0)),
         iterator_life=rng.choice((300.0, 300.0, 300.0, 20.0, 1.5)),
         arrival_skew=rng.choice((0.0, 0.0, 0.4)),
+        entry_cost=rng.choice((0.0, 0.0, 0.001, 0.03)),
     )
 
 
@@ -632,6 +635,18 @@ def _retention(plan: Scenario, rng: Random) -> Scenario:
     )  # fmt: skip
 
 
+def _long(plan: Scenario, rng: Random) -> Scenario:
+    """Makes a history of many hundreds of units, which takes longer to read back than a lease runs; owners are killed."""
+    kills = tuple(Incident(rng.uniform(10.0, 60.0), "kill", OWNER, 0.0) for _ in range(rng.choice((1, 2, 3))))
+    more = replace(plan.more, entry_cost=rng.choice((0.002, 0.01)), feed_credit=1 << 22, aggregated=1.0)
+    return replace(
+        plan, until=60.0, transactions=rng.choice((500, 800, 1_200)), incidents=kills, rates={"unanswered": 0.002},
+        snapshot_entries=rng.choice((200, 20_000)), max_units=2_000, group_units=500, more=more, daemons=2, hosts=5,
+        one_worker=False,
+        style=replace(plan.style, rich=False, befores=True, deletes_told=True, cascades_told=True),
+    )  # fmt: skip
+
+
 def _odd_units(plan: Scenario, rng: Random) -> Scenario:
     """Lets children emit what is no unit of work; the source tells all else, and repeats much of it."""
     style = replace(plan.style, befores=True, deletes_told=True, cascades_told=True)
@@ -793,6 +808,7 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "log in items": _in_items,
     "aggregates": _aggregates,
     "retention": _retention,
+    "long": _long,
     "odd units": _odd_units,
     "programs": _programs,
 }
