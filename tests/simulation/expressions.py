@@ -1,4 +1,4 @@
-"""DynamoDB's expressions, as far as Kainite writes them: conditions of writes, changes of an item, bounds of a query."""
+"""DynamoDB's expressions, as far as Kainite writes them: conditions, changes of an item, bounds of a query."""
 
 from __future__ import annotations
 

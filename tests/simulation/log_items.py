@@ -1,8 +1,8 @@
 """The log's table in DynamoDB: items, conditional writes, pages, and reads that are weak.
 
 Above it stands the real :class:`~kainite.store.dynamodb.DynamoDBStore`. :class:`SimLogTable` is the table;
-:class:`SimLogClient` is boto3's client in one process, of which each request passes the faults under the name of what it
-does to the log: ``put_batch``, ``put_fence``, ``swap_head`` and so on.
+:class:`SimLogClient` is boto3's client in one process, of which each request passes the faults under the name of what
+it does to the log: ``put_batch``, ``put_fence``, ``swap_head`` and so on.
 
 A weak read of a key sees what stood there some time ago. A page has few items. Some of a batch of deletions are left
 over. A slot whose chunks are not all there is a broken promise.

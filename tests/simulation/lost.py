@@ -1,8 +1,8 @@
 """Records that vanish from the stream: whoever reads on behind them must say so, and must not cry wolf.
 
 What vanished may have been read before. So only a transaction that is missing in the end shows that one of its records
-was lost. Where the log had nothing of a shard yet, or no record comes behind those that vanished, no reader can know that
-others were there.
+was lost. Where the log had nothing of a shard yet, or no record comes behind those that vanished, no reader can know
+that others were there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Lost:
     knowable: bool = True
 
     def add(self, records: Sequence[tuple[str, int, bytes]], collected: Mapping[str, object]) -> None:
-        """Adds records that vanished: shard, sequence number and data; ``collected`` has the shards that the log knows."""
+        """Adds records that vanished: shard, number and data; ``collected`` has the shards that the log knows."""
         for shard, _, data in records:
             self.shards.add(shard)
             self.numbers |= {int(number) for number in re.findall(rb'"T-(\d+)"', data)}

@@ -31,11 +31,12 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from simulation.mutation import Mutation, answering, value
+from simulation.mutation import Instead, Mutation, answering, value
 from simulation.mutations_items import ON_ITEMS
 from simulation.mutations_odd import AGAINST_ODD_UNITS
 from simulation.mutations_stream import OF_THE_STREAM
 from simulation.mutations_time import OF_LONG_WORK
+
 
 def _without_one_shard(watermark: Any) -> float:
     """Returns the watermark of all shards but the one that is read least far."""

@@ -1,4 +1,4 @@
-"""Safeguards of reading the stream: aggregates, iterators that expire, records that vanish; and how soon they are missed."""
+"""Safeguards of reading the stream: aggregates, expired iterators, vanished records; and how soon they are missed."""
 
 from __future__ import annotations
 

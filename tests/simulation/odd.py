@@ -1,8 +1,8 @@
 """What a child emits that no unit of work may be made of, or that contradicts other units: a person discards it.
 
 An odd unit touches no row that others touch, so none of it may ever be applied, and nothing may wait for it for longer
-than until it has failed. It must be listed as failed: nothing is dropped without a word. Where two units say one number,
-one of the two fails, whichever comes last; a *spoiled* transaction of the source has one malformed change in addition.
+than until it has failed. It must be listed as failed: nothing is dropped without a word. Where two units say one
+number, one of the two fails, whichever comes last; a *spoiled* transaction of the source has one malformed change in addition.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Odd:
         """Returns the payloads of its records; ``number`` is its own, or the one that it says again."""
         good = {"uow": self.uow, "table": JOURNAL, "op": "insert", "row": {"what": self.uow}, "ordinal": 0}
         bad = spoiling(self.uow) if self.kind == "malformed" else {**good, "table": "nowhere", "ordinal": 1}
-        end: dict[str, Any] = {"uow": self.uow, "end": True, "count": 2, **({} if number is None else {"number": number})}
+        end: dict[str, Any] = {"uow": self.uow, "end": True, "count": 2}
+        end |= {} if number is None else {"number": number}
         match self.kind:
             case "malformed" | "unknown table":
                 return [_emitting(good), _emitting(bad), _emitting(end)]

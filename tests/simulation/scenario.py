@@ -16,8 +16,8 @@ from math import inf
 from random import Random
 from typing import Any, Final
 
-from simulation.extras import Extra
 from simulation import odd
+from simulation.extras import Extra
 from simulation.faults import KINDS
 from simulation.odd import Odd, OddUnits
 from simulation.schema import Change
@@ -242,7 +242,7 @@ def _with_feed(rng: Random, more: More) -> More:
 
 
 def _odd(rng: Random, plan: Scenario, share: float) -> tuple[Odd, ...]:
-    """Returns odd units behind some transactions; no corrected ones, as a correction discards what it conflicts with."""
+    """Returns odd units behind some transactions, or in their place."""
     if rng.random() >= share:
         return ()
     kinds = odd.KINDS if plan.style.numbers else [kind for kind in odd.KINDS if kind != odd.DOUBLED]
@@ -613,7 +613,7 @@ def _in_items(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _aggregates(plan: Scenario, rng: Random) -> Scenario:
-    """Puts aggregates alone; children ask for checkpoints in the middle of them and die; iterators expire, shards part."""
+    """Puts aggregates; children ask for checkpoints in the middle of them, and die; iterators expire, shards part."""
     chosen = [what for what in ("kill", "kill", "split", "merge", "freeze") if rng.random() < 0.6]
     incidents = sorted((Incident(rng.uniform(1.0, 25.0), what, rng.randrange(4), 8.0) for what in chosen),
                        key=lambda incident: incident.at)  # fmt: skip
@@ -627,7 +627,7 @@ def _retention(plan: Scenario, rng: Random) -> Scenario:
     begin = rng.uniform(3.0, 12.0)
     kills = (Incident(begin + rng.uniform(0.0, 20.0), "kill", 0, 0.0),) if rng.random() < 0.6 else ()
     outages = ((begin, begin + 25.0, rng.choice(("kinesis", "shard 0", "log put_batch"))),)
-    # No record vanishes for which an iterator stands that may still be used: Kinesis' last for minutes, records for hours.
+    # No record vanishes for which an iterator stands that may still be used: Kinesis' last minutes.
     more = replace(plan.more, trims=((begin + 22.0, 5.0),), iterator_life=rng.choice((1.5, 5.0)), prefix=False)
     return replace(
         plan, until=40.0, transactions=30, outages=outages, incidents=kills, rates={"child_slow": 0.02}, more=more,
@@ -636,7 +636,7 @@ def _retention(plan: Scenario, rng: Random) -> Scenario:
 
 
 def _long(plan: Scenario, rng: Random) -> Scenario:
-    """Makes a history of many hundreds of units, which takes longer to read back than a lease runs; owners are killed."""
+    """Makes a history of many hundreds of units, longer to read back than a lease runs; owners are killed."""
     kills = tuple(Incident(rng.uniform(10.0, 60.0), "kill", OWNER, 0.0) for _ in range(rng.choice((1, 2, 3))))
     more = replace(plan.more, entry_cost=rng.choice((0.002, 0.01)), feed_credit=1 << 22, aggregated=1.0)
     return replace(

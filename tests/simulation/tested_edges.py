@@ -1,4 +1,4 @@
-"""Safeguards at the edges: what targets and sources are asked, and an owner that breaks; each with a test that shows it.
+"""Safeguards at the edges: what targets and sources are asked, an owner that breaks; each with a test that shows it.
 
 The simulator's target is SQLite, whose columns take any value, and it has no PostgreSQL source; so what asks them is
 shown by tests on a server.
@@ -57,17 +57,17 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     # The owner.
     _off("an owner that broke in a decision ends", "kainite.owner.owner:LogOwner._decided", value(_goes_on),
          "tests/kainite/owner/test_owner.py"
-         "::test_a_decision_that_breaks_after_it_has_folded_an_entry_ends_the_owner"),
+         "::TestFaults::test_a_decision_that_breaks_after_it_has_folded_an_entry_ends_the_owner"),
     _off("names that have moved are deleted", "kainite.owner.upkeep:deletable", answering(()),
          "tests/kainite/owner/test_names.py"
-         "::test_the_last_names_are_known_whatever_crashes_and_no_item_is_left"),
+         "::test_items_whose_names_have_left_are_deleted"),
     # The source.
     _off("the source of an offset", f"{CAPTURE}.replication:check_source", answering(None),
          f"{EXTRACTOR_TESTS}::test_an_offset_says_which_source_it_was_read_from_and_another_one_is_refused"),
     _off("the publication is looked at", f"{CAPTURE}.source_catalogue:SourceCatalogue._check_publication",
          answering(None),
          f"{EXTRACTOR_TESTS}::test_a_publication_that_is_not_there_is_said_before_anything_is_skipped"),
-    _off("the publication is looked at again", f"{CAPTURE}.source_catalogue:SourceCatalogue._check_publication",
+    _off("the publication is looked at again", f"{CAPTURE}.source_catalogue:SourceCatalogue._check_left",
          answering(None),
          f"{EXTRACTOR_TESTS}::test_the_publication_is_looked_at_when_a_table_is_described_again"),
     # The stream.

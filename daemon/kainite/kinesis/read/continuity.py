@@ -3,8 +3,8 @@
 A stream keeps records for its retention. A worker that was away for longer, or whose child or log had no room for so
 long, goes on at the oldest record that is left, and Kinesis says nothing about it. So a reader asks for the very record
 that it knows, and not for the one behind it: if another record comes first, the known one is gone, and what came behind
-it may be gone too, unread. Nobody can have it again, so reading goes on, and the log says so. Nothing was lost where the
-shard had no record for that long; neither the checkpoint nor Kinesis tells the two apart.
+it may be gone too, unread. Nobody can have it again, so reading goes on, and the log says so. Nothing was lost where
+the shard had no record for that long; neither the checkpoint nor Kinesis tells the two apart.
 
 With units of work the known record is the last one that the log has collected of the shard, if that is a later one than
 the checkpoint's: what is gone in front of it was collected.
@@ -25,8 +25,8 @@ from kainite.kinesis.start_position import StartAt
 logger = logging.getLogger(__name__)
 
 ADVICE = (
-    "the stream's retention is over for the last record that was read; unless the shard had none after it for that long, "
-    "records are lost: compare the target with the source, and raise the retention"
+    "the stream's retention is over for the last record that was read; unless the shard had none after it for that "
+    "long, records are lost: compare the target with the source, and raise the retention"
 )
 
 
