@@ -2,7 +2,8 @@
 
 An odd unit touches no row that others touch, so none of it may ever be applied, and nothing may wait for it for longer
 than until it has failed. It must be listed as failed: nothing is dropped without a word. Where two units say one
-number, one of the two fails, whichever comes last; a *spoiled* transaction of the source has one malformed change in addition.
+number, one of the two fails, whichever comes last; a *spoiled* transaction of the source has one malformed change in
+addition.
 """
 
 from __future__ import annotations

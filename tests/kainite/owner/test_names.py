@@ -237,8 +237,9 @@ async def test_items_whose_names_have_left_are_deleted() -> None:
     async with owned_log(store, SETTINGS, UowSettings(dedup_window=16)) as log:
         for number in range(100):
             await bring(log, number + 1, number)
-        segments = log.state.recent.segments
-        await until(lambda: bool(segments) and {key for key, _ in store.read_names(P)} == {one.key for one in segments})
+        recent = log.state.recent
+        await until(lambda: len(recent) <= 18)  # the others have left
+        await until(lambda: {key for key, _ in store.read_names(P)} == {segment.key for segment in recent.segments})
 
 
 class OvertakenStore(MemoryStore):
