@@ -34,7 +34,7 @@ from typing import Any
 from simulation.mutation import Instead, Mutation, answering, value
 from simulation.mutations_items import ON_ITEMS
 from simulation.mutations_odd import AGAINST_ODD_UNITS
-from simulation.mutations_stream import OF_THE_STREAM
+from simulation.mutations_stream import OF_THE_STREAM, RARELY_SEEN
 from simulation.mutations_time import OF_LONG_WORK
 
 
@@ -525,10 +525,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     *ON_ITEMS,
     *AGAINST_ODD_UNITS,
     *OF_THE_STREAM,
-    *OF_LONG_WORK,
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (
+    *OF_LONG_WORK,
+    *RARELY_SEEN,
     Mutation("a tip is told by a reply without records alone", "kainite.kinesis.read.prefetch:Prefetch.mark",
              lambda original: lambda self, until, at_tip=False: original(self, until, at_tip=True), 500,
              aim="watermark"),
