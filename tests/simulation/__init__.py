@@ -4,11 +4,15 @@
 ``loop``           virtual time: events, processes that are killed and frozen, event loops, threads
 ``faults``         what goes wrong at an effect, decided by the seed and the effect's name alone
 ``stream``         a Kinesis stream: shards that split and merge, iterators
+``expressions``    DynamoDB's expressions
+``lost``           records that vanish from the stream, and who must tell
 ``lease_items``    the DynamoDB items of the lease table, with conditional writes
+``log_items``      the DynamoDB items of the log, below the real store
 ``log_store``      the serialization log's store, page by page and behind faults
 ``target``         the target behind faults, and the oracle's eye on it
 ``schema``         generated tables, and how they change
 ``source``         a generated history of transactions, and what the source tells of it
+``odd``            what a child emits and is no unit of work
 ``people``         who puts the history on the stream, and who resolves what has failed
 ``oracle``         what the target may hold; shares no code with Kainite
 ``child``          scripted record processors
@@ -21,6 +25,7 @@
 ``program_world``  one run of a scenario of programs
 ``running``        runs a seed in the world that is its
 ``shrink``         a failing run with fewer faults
+``mutation``       a safeguard that can be switched off
 ``mutations``      safeguards that are switched off, and how soon the simulation notices
 =================  ==================================================================================
 

@@ -140,16 +140,16 @@ class SimPipes:
             yield base64.b64decode(record["data"]).decode()
             if dies and place >= int(dying):
                 yield "die"
-            if place < len(records) - 1 and self._says("checkpoint between", 0.15):
-                yield _checkpoint(record["sequenceNumber"])
+            if place < len(records) - 1 and self._says("checkpoint between", self.faults.rates.get("child_asks", 0.15)):
+                yield _checkpoint(record)
         if records and self._says("checkpoint", 0.5):
-            yield _checkpoint(records[-1]["sequenceNumber"] if self._says("by number", 0.5) else None)
+            yield _checkpoint(records[-1] if self._says("by number", 0.5) else None)
 
     def _says(self, what: str, rate: float) -> bool:
         return self.faults.chance(what, self._name, self._steps) < rate
 
 
-def _checkpoint(sequence: str | None) -> str:
-    return json.dumps(
-        {"action": "checkpoint", "sequenceNumber": sequence, "subSequenceNumber": 0 if sequence else None}
-    )
+def _checkpoint(record: dict[str, Any] | None) -> str:
+    """Returns the request for a checkpoint at a record, or at all that came."""
+    place = {name: record and record[name] for name in ("sequenceNumber", "subSequenceNumber")}
+    return json.dumps({"action": "checkpoint", **place})

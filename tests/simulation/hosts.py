@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from kainite.base.errors import KainiteError, LogCorruptError, LogFencedError, TargetRejectedError
 from kainite.log.contract import Slot
 from kainite.log.format.entry import Batch, UnitMeta
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.store.memory import MemoryStore
 from simulation.faults import Faults
+from simulation.log_items import SimLogClient, SimLogTable
 from simulation.log_store import SimLogStore
 from simulation.loop import Hub, Process
 from simulation.oracle import BrokenPromiseError
@@ -70,6 +73,11 @@ class Tenures:
         self.renewed(partition, batch.generation)
         self._next[partition] = max(self._next.get(partition, 0), batch.last_id + 1)
 
+    def lacking(self, partition: str, first_id: int) -> None:
+        """Reports a slot that was put before its chunks were there, unless it stands where the log was truncated."""
+        if first_id >= self._next.get(partition, 0):
+            self._broken(f"slot {first_id} of log partition {partition} stands there without its chunks")
+
 
 @dataclass
 class Hosts:
@@ -87,7 +95,7 @@ class Hosts:
     hub: Hub
     faults: Faults
     main: str = "0"
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: MemoryStore | DynamoDBStore = field(init=False)
     tenures: Tenures = field(init=False)
     running: dict[int, Process] = field(default_factory=dict)
     stops: dict[int, Callable[[], None]] = field(default_factory=dict)
@@ -95,6 +103,8 @@ class Hosts:
 
     def __post_init__(self) -> None:
         self.tenures = Tenures(self._is_taken, self.broken)
+        self._table = SimLogTable(self.hub)
+        self.store = self._items_of(None) if self.plan.more.chunk_bytes else MemoryStore()
 
     def process(self, name: str, slot: int | None = None) -> Process:
         """Returns a new process; that of a slot is on one of the hosts."""
@@ -126,9 +136,15 @@ class Hosts:
         if not self.hub.closing:
             self.hub.errors.append(BrokenPromiseError(wrong))
 
-    def store_of(self, process: Process) -> SimLogStore:
+    def store_of(self, process: Process) -> SimLogStore | DynamoDBStore:
         """Returns the log's store as a process has it."""
+        if self.plan.more.chunk_bytes:
+            return self._items_of(process)
         return SimLogStore(self.store, self.faults, process, self.tenures)
+
+    def _items_of(self, process: Process | None) -> DynamoDBStore:
+        client: Any = SimLogClient(self._table, self.faults, process, self.tenures)
+        return DynamoDBStore(client, "l")
 
     def expect(self, otherwise: Callable[[Incident], None] = lambda _: None) -> None:
         """Schedules the incidents; what befalls no process is done by ``otherwise``."""

@@ -6,17 +6,15 @@
 # ruff: noqa: N803 - the arguments are DynamoDB's
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from simulation.expressions import Item, changed, check
 from simulation.faults import Effects, Faults
 from simulation.loop import Process
-
-Item = dict[str, Any]
 
 
 class SimTable:
@@ -27,55 +25,15 @@ class SimTable:
 
     def put(self, item: Item, condition: str | None) -> dict[str, Any]:
         key = item["leaseKey"]["S"]
-        self._check(self.items.get(key), condition, {}, {})
+        check(self.items.get(key), condition, {})
         self.items[key] = dict(item)
         return {}
 
     def update(self, key: str, update: str, condition: str, values: Item, names: dict[str, str]) -> dict[str, Any]:
         old = self.items.get(key)
-        self._check(old, condition, values, names)
-        new = dict(old) if old is not None else {"leaseKey": {"S": key}}
-        for clause, terms in _clauses(update):
-            for term in terms:
-                _change(new, clause, term, values, names)
-        self.items[key] = new
-        return {"Attributes": dict(new)}
-
-    def _check(self, item: Item | None, condition: str | None, values: Item, names: dict[str, str]) -> None:
-        terms = condition.split(" AND ") if condition else []
-        if not all(_holds(item or {}, term.strip(), values, names) for term in terms):
-            response: Any = {
-                "Error": {"Code": "ConditionalCheckFailedException", "Message": "the condition does not hold"}
-            }
-            response |= {"Item": dict(item)} if item is not None else {}
-            raise ClientError(response | {"ResponseMetadata": {"RetryAttempts": 0}}, "Write")
-
-
-def _holds(item: Item, term: str, values: Item, names: dict[str, str]) -> bool:
-    if found := re.fullmatch(r"attribute_(not_)?exists\((\S+)\)", term):
-        return (names.get(found[2], found[2]) in item) is not bool(found[1])
-    name, _, value = term.partition(" = ")
-    return bool(item.get(names.get(name, name)) == values[value])
-
-
-def _clauses(update: str) -> list[tuple[str, list[str]]]:
-    parts = re.split(r"\b(SET|REMOVE|ADD)\b", update)[1:]
-    return [
-        (clause, [term.strip() for term in terms.split(",")])
-        for clause, terms in zip(parts[::2], parts[1::2], strict=True)
-    ]
-
-
-def _change(item: Item, clause: str, term: str, values: Item, names: dict[str, str]) -> None:
-    if clause == "REMOVE":
-        item.pop(names.get(term, term), None)
-        return
-    name, value = term.split(" = ") if clause == "SET" else term.split()
-    name = names.get(name, name)
-    if clause == "ADD":
-        item[name] = {"N": str(int(item.get(name, {"N": "0"})["N"]) + int(values[value]["N"]))}
-    else:
-        item[name] = values[value]
+        check(old, condition, values, names)
+        self.items[key] = changed(old or {"leaseKey": {"S": key}}, update, values, names)
+        return {"Attributes": dict(self.items[key])}
 
 
 class SimDynamoDB:

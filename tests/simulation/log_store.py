@@ -2,17 +2,16 @@
 
 The store itself is :class:`~kainite.store.memory.MemoryStore`; batches go through the real codec. A read without
 ``strong`` may lack the last batches, as DynamoDB's eventually consistent reads may. The keys of a striped partition are
-read one after another.
+read one after another. Other schedules have the real store of DynamoDB: :mod:`simulation.log_items`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, Protocol
 
 from kainite.base.errors import LogUnavailableError
-from kainite.log.contract import Fork, LogHead, Slot
+from kainite.log.contract import LogHead, Slot
 from kainite.log.format.entry import Batch
 from kainite.store.striping import tail_of
 from simulation.faults import Effects, Faults
@@ -20,10 +19,6 @@ from simulation.loop import Process
 
 PAGE = 3
 """Most batches that one page of a read has."""
-
-
-BLOCK = 4
-"""Ids in a block of a striped partition: a history has few."""
 
 
 class Tenure(Protocol):
@@ -34,6 +29,8 @@ class Tenure(Protocol):
     def renewed(self, partition: str, generation: int) -> None: ...
 
     def put(self, partition: str, batch: Batch, nonce: str, there: Slot | None) -> None: ...
+
+    def lacking(self, partition: str, first_id: int) -> None: ...
 
 
 class SimLogStore:
@@ -70,13 +67,6 @@ class SimLogStore:
             return found
 
         return tail_of(last)
-
-    def put_fork(self, partition: str, fork: Fork, generation: int, nonce: str) -> Slot | None:
-        small = replace(fork, block=BLOCK)
-        there: Slot | None = self._effects.call(
-            "put_fork", lambda: self._store.put_fork(partition, small, generation, nonce)
-        )
-        return there
 
     def put_batch(self, partition: str, batch: Batch, nonce: str) -> Slot | None:
         def put() -> Slot | None:

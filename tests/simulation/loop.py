@@ -35,6 +35,10 @@ EPOCH = 1_700_000_000.0
 """The time of the simulated world's beginning, seconds since 1970."""
 
 
+MOST_AWAITS = 100
+"""How often a coroutine that is ended may await something before it is given up."""
+
+
 class KilledError(BaseException):
     """Ends a thread of a process that is dead; only raised while the world is taken down."""
 
@@ -48,6 +52,7 @@ class Process:
         started: its number among :attr:`Hub.processes`.
         host: the processes of one host share it.
         skew: seconds by which its clock is ahead of the world's.
+        busy_until: until when it computes, and no other event of it runs.
     """
 
     def __init__(self, hub: Hub, name: str, host: str = "", pids: int = 1_000_000) -> None:
@@ -60,6 +65,7 @@ class Process:
         self.pid: int = next(pid for pid in itertools.count(1 + self.started % pids) if pid not in taken)
         hub.processes.append(self)
         self.skew = 0.0
+        self.busy_until = 0.0
         self.frozen = False
         self.loop = ProcessLoop(self)  # type: ignore[abstract]  # pipes, other sockets and signals are not simulated
         self.on_death: list[Callable[[], None]] = []
@@ -72,11 +78,26 @@ class Process:
         if self.frozen:
             self._held.append(action)
             return
+        if self.busy_until > self.hub.now:
+            self.hub.after(self.busy_until - self.hub.now, action, self)
+            return
         self.hub.process = self
         try:
             action()
         finally:
             self.hub.process = None
+
+    @property
+    def now(self) -> float:
+        """Returns the world's time, for this process at the end of what it has computed."""
+        return max(self.hub.now, self.busy_until)
+
+    def compute(self, seconds: float) -> None:
+        """Takes processor time: of the calling thread, or of the event loop and all that runs on it."""
+        if self.hub.strand is not None:
+            self.hub.pause(seconds)
+        else:
+            self.busy_until = self.now + seconds
 
     def kill(self) -> None:
         """Ends the process at once, as SIGKILL does."""
@@ -232,15 +253,21 @@ class Hub:
 
 
 def _drop(task: asyncio.Task[Any]) -> None:
-    """Ends a task's coroutine, however it resists: a coroutine that awaits in its clean-up must be told again."""
+    """Ends a task's coroutine: what it still awaits while it cleans up ends in the same way.
+
+    ``close()`` will not do: a coroutine that awaits in its clean-up "ignores GeneratorExit", which the one that awaits
+    it hears as an Exception, and may survive.
+    """
     task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
-    coroutine = task.get_coro()
-    for _ in range(100):
-        try:
-            coroutine.close()
-        except BaseException:
-            continue
+    coroutine: Any = task.get_coro()
+    asyncio._set_running_loop(task.get_loop())  # noqa: SLF001 - clean-ups ask for it
+    try:
+        for _ in range(MOST_AWAITS):
+            coroutine.throw(KilledError())
+    except BaseException:
         return
+    finally:
+        asyncio._set_running_loop(None)  # noqa: SLF001
 
 
 class _Numbered:
@@ -285,7 +312,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(None)  # noqa: SLF001
 
     def time(self) -> float:
-        return self._hub.now
+        return self.process.now
 
     def call_soon(  # type: ignore[override]
         self, callback: Any, *args: Any, context: contextvars.Context | None = None
@@ -546,7 +573,7 @@ class SimTime:
         self._hub = hub
 
     def _now(self) -> float:
-        return self._hub.now
+        return self._hub.now if self._hub.process is None else self._hub.process.now
 
     def clock_gettime(self, clock: int) -> float:
         return 10_000.0 + self._now()

@@ -16,7 +16,7 @@ a misfit's unsigned tables hold others back    units on a table that their own s
 an older connection of a program is cut, and   its appends are refused as those of one that has not mounted, too; a
 the newest one counts                          mount of it that comes late costs a mount
 limits of a batch's size                       a history of some dozens of units reaches none
-work off the event loop, breathers             computing takes no virtual time
+breathers                                      what is computed between two of them takes too little virtual time
 HEAD is looked at while a feed is followed     an owner that reaches followers and not the store finds out that it was
                                                overtaken when the faults end
 a fork over the owner's own fence alone, and   a model is searched through: tests/kainite/store/test_striping.py
@@ -26,18 +26,16 @@ places by first ids
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import itertools
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
-from unittest import mock
 
-from simulation.scenario import scenario
-
-Instead = Callable[[Any], Any]
-"""Makes what stands in a safeguard's place, of what stands there now."""
+from simulation.mutation import Instead, Mutation, answering, value
+from simulation.mutations_items import ON_ITEMS
+from simulation.mutations_odd import AGAINST_ODD_UNITS
+from simulation.mutations_stream import OF_THE_STREAM, RARELY_SEEN
+from simulation.mutations_time import OF_LONG_WORK
 
 
 def _without_one_shard(watermark: Any) -> float:
@@ -50,52 +48,6 @@ def _always_on_time(original: Any) -> Any:
     from kainite.log.collecting.watermark import Ended
 
     return lambda unit, time, state, rules: Ended(time)
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """A safeguard that can be switched off.
-
-    Attributes:
-        name: of the safeguard.
-        place: module and name, ``kainite.owner.mount:Mount.valid``.
-        instead: makes what stands there instead.
-        within: seeds within which a run must fail, of those in which the faults in ``needs`` can happen.
-        needs: faults without which the safeguard has nothing to do.
-        aim: the variant of the seeds that is tried (:mod:`simulation.scenario`).
-    """
-
-    name: str
-    place: str
-    instead: Instead
-    within: int
-    needs: tuple[str, ...] = ()
-    aim: str = ""
-
-    def seeds(self) -> Iterator[int]:
-        """Yields the seeds to try."""
-        fitting = (seed for seed in itertools.count() if all(scenario(seed).rates.get(kind) for kind in self.needs))
-        return itertools.islice(fitting, self.within)
-
-    @contextlib.contextmanager
-    def off(self) -> Iterator[None]:
-        """Switches the safeguard off while the context is entered."""
-        module, _, path = self.place.partition(":")
-        owner: Any = importlib.import_module(module)
-        *parents, name = path.split(".")
-        for parent in parents:
-            owner = getattr(owner, parent)
-        with mock.patch.object(owner, name, self.instead(getattr(owner, name))):
-            yield
-
-
-def answering(answer: Any) -> Instead:
-    """Returns a function that always gives the same answer."""
-    return lambda _: lambda *args, **more: answer
-
-
-def value(given: Any) -> Instead:
-    return lambda _: given
 
 
 def _no_fence(original: Any) -> Any:
@@ -570,9 +522,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("outcomes read back", "kainite_spark.driver.outcomes:Outcomes.read_from", answering(()), 2_000),
     Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", answering(False), 200,
              aim="new key"),
+    *ON_ITEMS,
+    *AGAINST_ODD_UNITS,
+    *OF_THE_STREAM,
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (
+    *OF_LONG_WORK,
+    *RARELY_SEEN,
     Mutation("a tip is told by a reply without records alone", "kainite.kinesis.read.prefetch:Prefetch.mark",
              lambda original: lambda self, until, at_tip=False: original(self, until, at_tip=True), 500,
              aim="watermark"),

@@ -98,7 +98,7 @@ class SimNetwork:
         delay = self._delay(self._faults.named(f"{end.link} {end.process.name}"))
         path = f"{end.process.host}>{end.other.process.host}"
         held = self._faults.over(path)
-        end.arrives = max(end.arrives, held, self._hub.now + slow + delay)
+        end.arrives = max(end.arrives, held, end.process.now + slow + delay)
         if slow or held > self._hub.now:
             self._faults.latest = max(self._faults.latest, min(end.arrives, self._faults.until + SILENCE_S))
         if end.arrives < float("inf"):

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulation.extras import Extras
+from simulation.odd import OddUnits
 from simulation.replay import Replay
 from simulation.schema import JOURNAL
 from simulation.source import Source, Transaction, rows_of
@@ -45,6 +46,7 @@ class Allowed:
         discarded: those that an operator has asked to discard.
         gone: those of which the owner has said that they are discarded.
         extras: what the source says late.
+        odd: what is no unit of work.
     """
 
     prefix: bool = False
@@ -53,6 +55,7 @@ class Allowed:
     discarded: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
     extras: Extras = field(default_factory=Extras)
+    odd: OddUnits = field(default_factory=OddUnits)
 
 
 class Oracle:
@@ -83,6 +86,9 @@ class Oracle:
             return None
         self._version = version
         said = [name for (name,) in self._connection.execute(f"SELECT what FROM {JOURNAL} ORDER BY rowid")]
+        if (odd := self.allowed.odd.look(said)) is not None:
+            return odd
+        said = [name for name in said if not self.allowed.odd.said(name)]
         names = [name for name in said if not name.endswith(" extra")]
         before = {one.name for one in self.there.values()}
         if (wrong := self._twice(names) or self.allowed.extras.look(said, before)) is not None:
@@ -98,7 +104,7 @@ class Oracle:
         """Returns the transactions that are not there."""
         places = {one.stands_for for one in self._source.history}
         lacking = sorted(places - self.there.keys() - self.allowed.discarded)
-        return [*(f"T-{number}" for number in lacking), *self.allowed.extras.missing()]
+        return [*(f"T-{number}" for number in lacking), *self.allowed.extras.missing(), *self.allowed.odd.missing()]
 
     def hopeless(self, number: int) -> bool:
         """Returns whether a transaction conflicts with one that was discarded: the target may refuse it for ever."""

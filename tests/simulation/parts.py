@@ -24,9 +24,11 @@ from unittest import mock
 
 import kainite.base.process_identity
 import kainite.child.process
+import kainite.kinesis.read.continuity
 import kainite.leases.keeper
 import kainite.log.state.snapshot
 import kainite.owner.audit.opening
+import kainite.owner.mount
 import kainite.owner.owner
 import kainite.peers.accepted
 import kainite.peers.access
@@ -47,6 +49,8 @@ import kainite_spark.targets.sqlite.rendering
 from kainite.base.address import Address
 from kainite.base.errors import KainiteError
 from kainite.leases.stance import Stance
+from kainite.log.contract import Fork
+from kainite.log.state.folded import FoldedLog
 from kainite.observe.meter import SILENT
 from kainite.peers.access import Access
 from kainite.peers.feed.following import LogFeed
@@ -66,6 +70,8 @@ from kainite.settings import (
     UowOrder,
     UowSettings,
 )
+from kainite.store.log_table import LogTable
+from kainite.uow.admission import Admission
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.feeding import feed_of
@@ -80,6 +86,9 @@ from simulation.loop import Hub, Process, SimEvent, SimThreading, SimTime
 from simulation.network import SimNetwork
 from simulation.runner import SimRunner
 from simulation.scenario import Scenario
+
+BLOCK = 4
+"""Ids in a block of a striped partition: a history has few."""
 
 _REAL: dict[str, Any] = {
     "time": time,
@@ -113,6 +122,7 @@ def edges(
     client: Callable[[str, Process], Any],
     store_of: Callable[[Process], Any],
     catalogue: Callable[[Process], Any],
+    told: Callable[[str], None] = lambda _: None,
 ) -> Iterator[None]:
     """Puts the simulated world in the place of the real one."""
     clocks = SimTime(hub)
@@ -155,11 +165,17 @@ def edges(
             (accepted.logger, "exception", lambda *_: hub.errors.append(_present_error())),
             (kainite.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
             (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),
+            (kainite.kinesis.read.continuity, "event", lambda *_, shard, **__: told(shard)),
+            (FoldedLog, "apply", _taking(plan.more.entry_cost, hub, FoldedLog.apply)),
+            (Admission, "feed", _taking(plan.more.entry_cost, hub, Admission.feed)),
             (kainite.leases.keeper, "Random", lambda *_: random.Random(f"{faults.seed} {me().name}")),
             (kainite.child.process, "PipedProcess", SimPipes),
             (kainite.base.process_identity, "_exists", lambda pid: _started(me(), pid) is not None),
             (kainite.base.process_identity, "start_time", lambda pid: _started(me(), pid)),
             (kainite.log.state.snapshot, "PART_BYTES", plan.more.part_bytes),
+            (kainite.owner.mount, "Fork", functools.partial(Fork, block=BLOCK)),
+            (kainite.store.dynamodb, "CHUNK_BYTES", plan.more.chunk_bytes),
+            (kainite.store.dynamodb, "LogTable", functools.partial(LogTable, sleep=clocks.sleep)),
             (kainite_spark.driver.job, "TIDY_EVERY", plan.more.tidy_every),
             (kainite.peers.feed.queue, "MAX_QUEUED", plan.more.feed_queue),
             (kainite_spark.driver.feeding, "CREDIT", plan.more.feed_credit),
@@ -174,6 +190,19 @@ def edges(
             yield
         finally:
             logging.disable(before)
+
+
+def _taking(seconds: float, hub: Hub, work: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns work that takes processor time of the process that does it; where the world itself does it, none."""
+    if not seconds:
+        return work
+
+    def taking(self: Any, *arguments: Any) -> Any:
+        if hub.process is not None:
+            hub.process.compute(seconds)
+        return work(self, *arguments)
+
+    return taking
 
 
 def _present_error() -> BaseException:

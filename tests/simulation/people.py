@@ -19,6 +19,7 @@ from kainite.log.views.unit_times import load_units
 from simulation.extras import MARGIN_S, Extra, Extras
 from simulation.faults import Effects
 from simulation.loop import EPOCH
+from simulation.odd import NUMBERED
 from simulation.oracle import Allowed
 from simulation.scenario import Scenario
 from simulation.schema import Change, SourceTable, Tables, ddl, rebuilding
@@ -49,7 +50,8 @@ def allowed(plan: Scenario, source: Source, interrupted: set[int]) -> Allowed:
     later = range(1, plan.transactions + 1)
     extras = Extras(more.extras, more.grace)
     late = {(one, other) for one in interrupted for other in later if other > one} if plan.spread else ()
-    return Allowed(prefix=prefix, excused=excused, late=late, extras=extras)
+    excused |= source.odd.hopeless()
+    return Allowed(prefix=prefix, excused=excused, late=late, extras=extras, odd=source.odd)
 
 
 def plan_of(plan: Scenario, number: int) -> list[Extra]:
@@ -77,7 +79,9 @@ class Producer:
         self._process = world.hosts.process("source")
         self._home = rng.randrange(TOP)
         history = world.source.history
-        self._messages = [(one.number, text) for one in history for text in world.source.messages(one, rng)]
+        self._messages = [
+            (one.number, text) for one in history for text in (*world.source.messages(one, rng), *self._odd(one.number))
+        ]
         last = len(self._messages) - 1
         self._pauses = {1 + int(part * last): seconds for part, seconds in plan.more.pauses if last > 0}
         self.interrupted = {
@@ -90,6 +94,13 @@ class Producer:
         self._said: set[bytes] = set()
         self._changes = sorted(plan.more.changes, key=lambda change: change.number)
         self._made: set[Change] = set()
+
+    def _odd(self, number: int) -> list[bytes]:
+        """Returns what the source says behind a transaction and is no unit of work."""
+        found = [odd for odd in self._plan.more.odd if odd.after == number]
+        said = self._world.source.number_of(number) if self._plan.style.numbers else None
+        own = (None if said is None else said + (odd.kind in NUMBERED) for odd in found)
+        return [text for odd, its in zip(found, own, strict=True) for text in odd.messages(its)]
 
     def start(self) -> None:
         hub = self._world.hub
@@ -136,15 +147,21 @@ class Producer:
         return 0 if far and self._world.faults.happens(f"source begins anew at {place}") else place
 
     def _put(self, batch: list[tuple[int, bytes]]) -> None:
-        faults = self._world.faults
+        faults, stream = self._world.faults, self._world.stream
+        keyed: list[tuple[int, bytes]] = []
         for number, message in batch:
             key = int(TOP * faults.chance(faults.named("hash key"))) if self._plan.spread else self._home
-            self._world.stream.put(key, self._timed(number, message))
+            keyed.append((key, self._timed(number, message)))
             if message not in self._said:
                 self._said.add(message)
                 self._unsaid[number] -= 1
                 for extra in plan_of(self._plan, number) if not self._unsaid[number] else ():
                     self._world.hub.after(extra.gap, lambda extra=extra: self._put_extra(extra))  # type: ignore[misc]
+        if self._plan.more.aggregated and faults.chance(faults.named("aggregate")) < self._plan.more.aggregated:
+            stream.put_together(keyed)
+        else:
+            for key, message in keyed:
+                stream.put(key, message)
 
     def _put_extra(self, extra: Extra, *, again: bool = False) -> None:
         """Puts one more row of a transaction, and perhaps again later; no fault delays it."""
@@ -212,7 +229,7 @@ class Operator:
     def __init__(self, world: World) -> None:
         self._world = world
         self._corrected = {one for one, correction in world.plan.more.poison if correction is not None}
-        self._poison = {one for one, _ in world.plan.more.poison}
+        self._poison = {one for one, _ in world.plan.more.poison} | world.source.odd.hopeless()
         self._tries: Counter[str] = Counter()
         self._discards: dict[str, int] = {}
 
@@ -233,8 +250,11 @@ class Operator:
         for unit in units:
             if unit.status is not UnitStatus.FAILED or unit.uow in asked:
                 continue
-            extras = self._world.oracle.allowed.extras
-            if extras.may_fail(unit.uow):
+            extras, odd = self._world.oracle.allowed.extras, self._world.oracle.allowed.odd
+            odd.failed.add(unit.uow)
+            if not unit.uow.startswith("T-") and odd.may_fail(unit.uow):
+                self._ask("discard", unit.uow)
+            elif extras.may_fail(unit.uow):
                 extras.retried.add(unit.uow)
                 self._ask("retry", unit.uow)
             elif self._world.plan.may_fail:

@@ -6,8 +6,10 @@ leaves its parent in T-1, and T-2 deletes the parent, then the child. Nothing or
 parent still has the child, and the target takes T-2 only if the child goes first. Likewise it may take a transaction
 only after a later one with which it does not conflict.
 
-So what is refused of transactions behind a discarded one is made after what is not; changes of one row stay in order,
-and so do transactions that conflict, and each is made whole. All other transactions are made in the source's order.
+So what is refused of transactions behind a discarded one is made after what is not; if that is in vain, everything is
+made anew, with it and all that it conflicts with first: a parent may go, and take along a child that left it in the
+discarded transaction, or find that the child has another parent by then. Changes of one row stay in order, and so do
+transactions that conflict, and each is made whole. All other transactions are made in the source's order.
 """
 
 from __future__ import annotations
@@ -49,17 +51,30 @@ class Replay:
             sqlite3.IntegrityError: the database refuses one.
         """
         if fresh and fresh[0].stands_for < self._latest:
-            self.close()
-            self._latest, self.database = 0, self._first()
+            self._begin_anew()
             fresh = [one for _, one in sorted(there.items())]
-        while fresh:
-            refused = self._refused(fresh, behind)
-            if len(refused) == len(fresh):
-                self._in_some_order(refused[0].writes)  # raises what is wrong with it
-            fresh = refused
+        refused = self._made(fresh, behind)
+        if refused:
+            self._begin_anew()
+            refused = self._made(_moved_up(refused[0], [one for _, one in sorted(there.items())]), behind)
+        if refused:
+            self._in_some_order(refused[0].writes)  # raises what is wrong with it
 
     def close(self) -> None:
         self.database.close()
+
+    def _begin_anew(self) -> None:
+        self.close()
+        self._latest, self.database = 0, self._first()
+
+    def _made(self, some: Sequence[Transaction], behind: Collection[int]) -> Sequence[Transaction]:
+        """Makes transactions; returns those that are refused even after all others."""
+        while some:
+            refused = self._refused(some, behind)
+            if len(refused) == len(some):
+                return refused
+            some = refused
+        return []
 
     def _refused(self, fresh: Sequence[Transaction], behind: Collection[int]) -> list[Transaction]:
         """Makes transactions; returns those that are refused for now, and those that conflict with one of these."""
@@ -119,3 +134,12 @@ class Replay:
 
     def _first(self) -> Database:
         return Database(self._tables, {table.name for _, table in self._rebuilt})
+
+
+def _moved_up(wanted: Transaction, some: Sequence[Transaction]) -> list[Transaction]:
+    """Returns the transactions with the wanted one first, and before it what it conflicts with, in order."""
+    first: list[Transaction] = []
+    for one in reversed(some):
+        if one is wanted or any(one.shared(other) for other in first):
+            first.insert(0, one)
+    return [*first, *(one for one in some if one not in first)]

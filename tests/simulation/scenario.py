@@ -16,8 +16,10 @@ from math import inf
 from random import Random
 from typing import Any, Final
 
+from simulation import odd
 from simulation.extras import Extra
 from simulation.faults import KINDS
+from simulation.odd import Odd, OddUnits
 from simulation.schema import Change
 from simulation.source import Style
 
@@ -92,7 +94,8 @@ class Scenario:
         told = self.style.befores and self.style.deletes_told and self.style.cascades_told
         disturbed = bool(self.rates or self.outages)
         changes = any(change.what == "key" or change.at > 0.0 or disturbed for change in more.changes)
-        return bool(self.refused or more.poison or more.pauses) or changes or not told
+        hopeless = more.poison or OddUnits(more.odd).hopeless()
+        return bool(self.refused or hopeless or more.pauses or more.trims) or changes or not told
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,13 @@ class More:
         emit_bytes: most bytes that children may have emitted in calls.
         window: so many names of dispatched units are remembered.
         extras: what a source without ends says late.
+        odd: what is no unit of work, or contradicts others.
+        aggregated: the share of records that the source puts as KPL aggregates.
+        iterator_life: seconds for which a shard iterator may be used.
+        arrival_skew: how far the clocks of shards may be apart, seconds.
+        entry_cost: processor time to fold an entry of the log, and to judge a line that a child emits, seconds.
+        trims: when what records vanish from the stream that nobody may have read: time, and their age, seconds.
+        chunk_bytes: the log's store is that of DynamoDB, with items of so many bytes; 0: a store in memory.
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
     """
@@ -146,6 +156,13 @@ class More:
     emit_bytes: int = 256 * 2**20
     window: int = 64
     extras: tuple[Extra, ...] = ()
+    odd: tuple[Odd, ...] = ()
+    aggregated: float = 0.0
+    iterator_life: float = 300.0
+    arrival_skew: float = 0.0
+    trims: tuple[tuple[float, float], ...] = ()
+    entry_cost: float = 0.0
+    chunk_bytes: int = 0
     stripes: int = 1
     striped_from: float = 0.0
     programs: Programs | None = None
@@ -195,9 +212,14 @@ def scenario(seed: int, aim: str = "") -> Scenario:
     more = _more(rng, plan)
     more = replace(more, stop=more.stop and not more.poison)  # nobody would apply what corrects a unit
     more = _with_feed(Random(f"feed {seed}"), more)
+    more = replace(more, chunk_bytes=Random(f"items {seed}").choice((0, 0, 0, 100, 500, 380_000)))
+    more = _with_stream(Random(f"stream {seed}"), more)
     # A generator of its own, so that all else is as it was before there was folding.
     more = replace(more, fold=Random(f"fold {seed}").random() < 0.7)
-    if more.poison:  # what is discarded may lack to a key that comes later, and the oracle knows no such conflict
+    if not (more.poison or more.stop) and style.ends:
+        more = replace(more, odd=_odd(Random(f"odd {seed}"), plan, 0.15))
+    if more.poison or OddUnits(more.odd).hopeless():
+        # What is discarded may lack to a key that comes later, and the oracle knows no such conflict.
         more = replace(more, changes=tuple(change for change in more.changes if change.what != "key"))
     plan = replace(plan, style=style, rates=rates, outages=outages, more=more)
     if any(correction is not None for _, correction in more.poison):
@@ -216,6 +238,26 @@ def _with_feed(rng: Random, more: More) -> More:
         feed_credit=rng.choice((0, 1, 600, 1 << 22)),
         feed_bytes=rng.choice((0, 1_000, 1 << 19)),
         feed_queue=rng.choice((800, 4_000, 1 << 22)),
+    )
+
+
+def _odd(rng: Random, plan: Scenario, share: float) -> tuple[Odd, ...]:
+    """Returns odd units behind some transactions, or in their place."""
+    if rng.random() >= share:
+        return ()
+    kinds = odd.KINDS if plan.style.numbers else [kind for kind in odd.KINDS if kind != odd.DOUBLED]
+    numbers = rng.sample(range(1, plan.transactions + 1), rng.choice((1, 2, 4)))
+    return tuple(Odd(number, rng.choice(kinds)) for number in numbers)
+
+
+def _with_stream(rng: Random, more: More) -> More:
+    """Has the source aggregate its records, and iterators expire, in some seeds."""
+    return replace(
+        more,
+        aggregated=rng.choice((0.0, 0.0, 0.5, 1.0)),
+        iterator_life=rng.choice((300.0, 300.0, 300.0, 20.0, 1.5)),
+        arrival_skew=rng.choice((0.0, 0.0, 0.4)),
+        entry_cost=rng.choice((0.0, 0.0, 0.001, 0.03)),
     )
 
 
@@ -559,9 +601,64 @@ def _striped(plan: Scenario, rng: Random) -> Scenario:
     return replace(plan, incidents=tuple(kills), daemons=2, snapshot_entries=8, more=more)
 
 
+def _in_items(plan: Scenario, rng: Random) -> Scenario:
+    """Does as :func:`_striped`, with the store of DynamoDB; owners stand still before their puts, or are kept off."""
+    plan = replace(_striped(plan, rng), until=60.0, hosts=5, one_worker=False, transactions=30)
+    rates = {"put_freezes": 0.05, "unanswered": 0.02, "late": 0.02, "resent": 0.02} if rng.random() < 0.6 else {}
+    more = replace(
+        plan.more, chunk_bytes=rng.choice((60, 100, 300)), stripes=rng.choice((1, 2, 3)), feed_credit=rng.choice((0, 1))
+    )
+    held = _held_put(plan, rng) if not rates else plan
+    return replace(held, rates=rates, more=more)
+
+
+def _aggregates(plan: Scenario, rng: Random) -> Scenario:
+    """Puts aggregates; children ask for checkpoints in the middle of them, and die; iterators expire, shards part."""
+    chosen = [what for what in ("kill", "kill", "split", "merge", "freeze") if rng.random() < 0.6]
+    incidents = sorted((Incident(rng.uniform(1.0, 25.0), what, rng.randrange(4), 8.0) for what in chosen),
+                       key=lambda incident: incident.at)  # fmt: skip
+    more = replace(plan.more, aggregated=1.0, iterator_life=rng.choice((1.5, 20.0)), arrival_skew=0.4)
+    rates = {"child_dies": 0.4, "child_asks": 0.5, "unanswered": 0.01, "slow": 0.02}
+    return replace(plan, until=30.0, transactions=30, rates=rates, incidents=tuple(incidents), more=more)
+
+
+def _retention(plan: Scenario, rng: Random) -> Scenario:
+    """Lets records vanish from the stream while nobody reads it; daemons are killed, or their iterators expire."""
+    begin = rng.uniform(3.0, 12.0)
+    kills = (Incident(begin + rng.uniform(0.0, 20.0), "kill", 0, 0.0),) if rng.random() < 0.6 else ()
+    outages = ((begin, begin + 25.0, rng.choice(("kinesis", "shard 0", "log put_batch"))),)
+    # No record vanishes for which an iterator stands that may still be used: Kinesis' last minutes.
+    more = replace(plan.more, trims=((begin + 22.0, 5.0),), iterator_life=rng.choice((1.5, 5.0)), prefix=False)
+    return replace(
+        plan, until=40.0, transactions=30, outages=outages, incidents=kills, rates={"child_slow": 0.02}, more=more,
+        uow_timeout=60.0,
+    )  # fmt: skip
+
+
+def _long(plan: Scenario, rng: Random) -> Scenario:
+    """Makes a history of many hundreds of units, longer to read back than a lease runs; owners are killed."""
+    kills = tuple(Incident(rng.uniform(10.0, 60.0), "kill", OWNER, 0.0) for _ in range(rng.choice((1, 2, 3))))
+    more = replace(plan.more, entry_cost=rng.choice((0.002, 0.01)), feed_credit=1 << 22, aggregated=1.0)
+    return replace(
+        plan, until=60.0, transactions=rng.choice((500, 800, 1_200)), incidents=kills, rates={"unanswered": 0.002},
+        snapshot_entries=rng.choice((200, 20_000)), max_units=2_000, group_units=500, more=more, daemons=2, hosts=5,
+        one_worker=False,
+        style=replace(plan.style, rich=False, befores=True, deletes_told=True, cascades_told=True),
+    )  # fmt: skip
+
+
+def _odd_units(plan: Scenario, rng: Random) -> Scenario:
+    """Lets children emit what is no unit of work; the source tells all else, and repeats much of it."""
+    style = replace(plan.style, befores=True, deletes_told=True, cascades_told=True)
+    kills = tuple(Incident(rng.uniform(2.0, 20.0), "kill", rng.randrange(2), 0.0) for _ in range(rng.choice((0, 2))))
+    more = replace(plan.more, odd=_odd(rng, plan, 1.0))
+    rates = {"unanswered": 0.02, "child_dies": 0.05}
+    return replace(plan, style=style, until=25.0, incidents=kills, rates=rates, more=more)
+
+
 def _calm(plan: Scenario) -> Scenario:
     """Returns the scenario without what its seed lets go wrong."""
-    more = replace(plan.more, locks=(), most_units=0, changes=(), poison=(), pauses=(), stop=False)
+    more = replace(plan.more, locks=(), most_units=0, changes=(), poison=(), pauses=(), stop=False, odd=())
     return replace(plan, rates={}, outages=(), incidents=(), refused=(), uow_timeout=600.0, more=more)
 
 
@@ -708,5 +805,10 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "small budget": _small_budget,
     "short memory": _short_memory,
     "log in stripes": _striped,
+    "log in items": _in_items,
+    "aggregates": _aggregates,
+    "retention": _retention,
+    "long": _long,
+    "odd units": _odd_units,
     "programs": _programs,
 }

@@ -18,6 +18,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
+from simulation.odd import SPOILED, OddUnits, spoiling
 from simulation.schema import JOURNAL, Change, Reference, SourceTable, Tables, ddl, generated
 
 Row = dict[str, Any]
@@ -186,6 +187,8 @@ class Source:
         self._leaving: Key = ()
         self._gone: dict[str, list[Key]] = {}
         self._codes: dict[str, list[int]] = {}
+        self.odd = OddUnits()
+        """What else comes from the source: it takes numbers, and spoils transactions."""
         self.tables = generated(rng, changes, rich=style.rich)
         self.database = Database(self.tables)
         self._now = {name: self.database.rows(table) for name, table in self.tables.items()}
@@ -213,6 +216,8 @@ class Source:
         """Returns the objects of the transaction's emit lines, its end last."""
         items = [self._delta(transaction, write, rng) for write in transaction.writes]
         items.append({"uow": transaction.name, "table": JOURNAL, "op": "insert", "row": {"what": transaction.name}})
+        if any(one.kind == SPOILED and one.uow == transaction.name for one in self.odd.planned):
+            items.append(spoiling(transaction.name))
         if self._style.ordinals:
             for ordinal, item in enumerate(items):
                 item["ordinal"] = ordinal
@@ -222,8 +227,12 @@ class Source:
         if transaction.kind != "normal":
             end["kind"] = transaction.kind
         if self._style.numbers:
-            end["number"] = transaction.number
+            end["number"] = self.number_of(transaction.number)
         return [*items, end]
+
+    def number_of(self, place: int) -> int:
+        """Returns the number that the source gives to the transaction at that place of the history."""
+        return place + sum(after < place for after in self.odd.numbers())
 
     def messages(self, transaction: Transaction, rng: Random) -> list[bytes]:
         """Returns the transaction's deltas as payloads of stream records, cut anywhere."""

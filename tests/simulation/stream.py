@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from types import SimpleNamespace
 from typing import Any
 
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
-from simulation.faults import Effects, Faults
+from simulation.faults import Effects, Faults, chance
 from simulation.loop import EPOCH, Hub, Process
+from support.kpl import User, aggregate
 
 TOP = 2**128 - 1
 
@@ -39,8 +40,10 @@ class SimShard:
 class SimStream:
     """The stream, which outlives every process."""
 
-    def __init__(self, hub: Hub, shards: int) -> None:
+    def __init__(self, hub: Hub, shards: int, *, iterator_life: float = 300.0, skew: float = 0.0) -> None:
         self._hub = hub
+        self._skew = skew
+        self.iterator_life = iterator_life
         self.shards: dict[str, SimShard] = {}
         self._sequence = 49_000_000_000
         width = (TOP + 1) // shards
@@ -48,14 +51,48 @@ class SimStream:
             self._add(number * width, TOP if number == shards - 1 else (number + 1) * width - 1, ())
 
     @property
+    def beyond(self) -> int:
+        """Returns a sequence number behind all that there are, and before all that come."""
+        return self._sequence + 1
+
+    @property
     def open(self) -> list[SimShard]:
         return [shard for shard in self.shards.values() if not shard.closed]
 
     def put(self, hash_key: int, data: bytes) -> None:
         """Appends a record to the shard that holds the hash key."""
-        shard = next(shard for shard in self.open if shard.start <= hash_key <= shard.end)
+        self._append(self._shard_of(hash_key), data)
+
+    def put_together(self, records: Sequence[tuple[int, bytes]]) -> None:
+        """Appends records by their hash keys as the KPL does: those of one shard in one aggregate."""
+        by_shard: dict[str, list[tuple[int, bytes]]] = {}
+        for hash_key, data in records:
+            by_shard.setdefault(self._shard_of(hash_key).name, []).append((hash_key, data))
+        for name, some in by_shard.items():
+            users = [User(data, explicit=place) for place, (_, data) in enumerate(some)]
+            self._append(self.shards[name], aggregate(users, explicit=[str(hash_key) for hash_key, _ in some]))
+
+    @property
+    def filled(self) -> list[str]:
+        """Returns the shards that have records."""
+        return [shard.name for shard in self.shards.values() if shard.records]
+
+    def trim(self, age: float) -> list[tuple[str, int, bytes]]:
+        """Deletes the records that arrived longer ago; returns their shards, sequence numbers and data."""
+        before, gone = EPOCH + self._hub.now - age, []
+        for shard in self.shards.values():
+            old = [record for record in shard.records if record[2] < before]
+            gone += [(shard.name, sequence, data) for sequence, data, _ in old]
+            shard.records = shard.records[len(old) :]
+        return gone
+
+    def _shard_of(self, hash_key: int) -> SimShard:
+        return next(shard for shard in self.open if shard.start <= hash_key <= shard.end)
+
+    def _append(self, shard: SimShard, data: bytes) -> None:
         self._sequence += 7
-        shard.records.append((self._sequence, data, EPOCH + self._hub.now))
+        skew = self._skew * chance("clock", shard.name)
+        shard.records.append((self._sequence, data, EPOCH + self._hub.now - skew))
 
     def split(self, shard: SimShard) -> None:
         middle = (shard.start + shard.end) // 2
@@ -123,13 +160,19 @@ class SimKinesis:
                 wanted = int(StartingSequenceNumber) + (kind == "AFTER_SEQUENCE_NUMBER")
                 at = sum(sequence < wanted for sequence, _, _ in records)
         headers = {"date": formatdate(EPOCH + self._hub.now, usegmt=True)}
-        return {"ShardIterator": f"{ShardId} {at}", "ResponseMetadata": {"HTTPHeaders": headers}}
+        # An iterator is the first sequence number that it may give, as positions move when records vanish.
+        first = records[at][0] if at < len(records) else self._stream.beyond
+        return {"ShardIterator": f"{ShardId} {first} {self._hub.now}", "ResponseMetadata": {"HTTPHeaders": headers}}
 
     def _records(self, *, ShardIterator: str, Limit: int, **_: Any) -> dict[str, Any]:
-        name, at = ShardIterator.split()
+        name, first, made = ShardIterator.split()
         if self._faults.away(f"shard {int(name[-12:])}"):
             raise _unanswered("get_records")
-        shard, place = self._stream.shards[name], int(at)
+        if self._hub.now - float(made) > self._stream.iterator_life:
+            error = {"Code": "ExpiredIteratorException", "Message": "the iterator has expired"}
+            raise ClientError({"Error": error}, "GetRecords")  # type: ignore[typeddict-item]
+        shard = self._stream.shards[name]
+        place = sum(sequence < int(first) for sequence, _, _ in shard.records)
         cut = self._faults.named(f"{self._name} cut {name}")
         most = min(Limit, 1 + int(12 * self._faults.chance("cut", cut) ** 2))
         found = shard.records[place : place + most]
@@ -144,10 +187,11 @@ class SimKinesis:
         }  # fmt: skip
         if through < len(shard.records):
             reply["MillisBehindLatest"] = max(1, int((EPOCH + self._hub.now - shard.records[through][2]) * 1000))
+        following = shard.records[through][0] if through < len(shard.records) else self._stream.beyond
         if shard.closed and through == len(shard.records):
             reply["ChildShards"] = [_child(self._stream.shards[child]) for child in shard.children]
         else:
-            reply["NextShardIterator"] = f"{name} {through}"
+            reply["NextShardIterator"] = f"{name} {following} {self._hub.now}"
         return reply
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from simulation.mutations import MUTATIONS, RARE, Mutation
+from simulation.mutation import Mutation
+from simulation.mutations import MUTATIONS, RARE
 from simulation.tested import TESTED
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,8 @@ from random import Random
 import pytest
 
 from simulation.faults import chance
-from simulation.mutations import MUTATIONS, RARE, Mutation
+from simulation.mutation import Mutation
+from simulation.mutations import MUTATIONS, RARE
 from simulation.people import change_script
 from simulation.replay import Replay
 from simulation.scenario import AIMS, scenario
@@ -164,6 +165,21 @@ def test_what_is_behind_a_discarded_transaction_may_be_made_in_another_order() -
     assert replayed(BEGIN, CHILD_LAST[:1], CHILD_LAST[1:], behind=(2, 3)) == {"parent": [], "child": []}
     left = {"parent": [{"id": 2, "code": 8}], "child": []}
     assert replayed(BEGIN, CHILD_LAST[1:], TWO_OF_ONE_ROW, behind=(3,)) == left
+
+
+def test_a_child_that_has_not_left_its_parent_may_be_changed_before_the_parent_goes() -> None:
+    tables = {**FAMILY, "child": SourceTable("child", references=(Reference("p", "parent", on_delete="CASCADE"),))}
+    some = [
+        Transaction("T-1", 1, stands_for=1, writes=list(BEGIN), written={("parent",), ("child",)}),
+        Transaction("T-3", 3, stands_for=3, writes=[write("parent", "delete", 1)], written={("parent",)}),
+        Transaction("T-4", 4, stands_for=4, writes=[write("child", "update", 1, p=None, v=7)], written={("child",)}),
+    ]
+    replay = Replay(tables)
+    try:
+        replay.add(some, {one.number: one for one in some}, behind=(3, 4))
+        assert list(replay.database.rows(tables["child"]).values()) == [{"id": 1, "v": 7}]
+    finally:
+        replay.close()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from simulation.mutations import Instead, Mutation, answering, value
+from simulation.mutation import Instead, Mutation, answering, value
 
 DUTIES = "kainite.fleet"
 TESTS = "tests/kainite/fleet"

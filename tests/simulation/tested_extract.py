@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from simulation.mutations import Instead, Mutation, answering
+from simulation.mutation import Instead, Mutation, answering
 
 CYCLES = "kainite.extract.cycles"
 DELIVERY_TESTS = "tests/kainite/extract/cycles/test_delivery.py"

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from simulation.mutations import Instead, Mutation, answering, value
+from simulation.mutation import Instead, Mutation, answering, value
 
 LOG = "kainite.log"
 LOG_TESTS = "tests/kainite/log"

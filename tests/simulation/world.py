@@ -29,6 +29,8 @@ from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.hosts import Hosts
 from simulation.lease_items import SimDynamoDB, SimTable
 from simulation.loop import Hub, Process, SimEvent
+from simulation.lost import Lost
+from simulation.odd import OddUnits
 from simulation.oracle import BrokenPromiseError, Oracle
 from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, settings_of
 from simulation.people import Operator, Producer, allowed
@@ -46,6 +48,9 @@ EACH_DISCARD = 40.0
 
 MOST_RECORDS = 13
 """More than a batch has records (:mod:`simulation.stream`), and so an append units, where they are not numbered."""
+
+MOST_TOGETHER = 20
+"""Most messages that the source puts in one aggregate."""
 
 LATE = 12.0
 """Seconds for which the world goes on after that, and after the last zombie has woken up."""
@@ -83,6 +88,7 @@ class World:
     left_out: Collection[str] = ()
     hub: Hub = field(default_factory=Hub)
     settled: bool = False
+    stream_lost: Lost = field(default_factory=Lost)
     _catalogue: list[Catalogue] = field(default_factory=list)
     _names: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -96,8 +102,11 @@ class World:
         self.source = Source(
             Random(f"source {plan.seed}"), plan.transactions, plan.style, plan.more.changes, corrected
         )  # fmt: skip
+        self.source.odd = OddUnits(plan.more.odd)
         self.table = SimTable()
-        self.stream = SimStream(self.hub, plan.shards)
+        self.stream = SimStream(
+            self.hub, plan.shards, iterator_life=plan.more.iterator_life, skew=plan.more.arrival_skew
+        )  # fmt: skip
         self.limits = Limits(
             [Lock(begin, end, f"T-{number}") for begin, end, number in plan.more.locks], plan.more.most_units
         )
@@ -112,6 +121,7 @@ class World:
             client=self._client,
             store_of=self.hosts.store_of,
             catalogue=self._read_catalogue,
+            told=self._told,
         ):
             try:
                 problem = self._live()
@@ -135,10 +145,16 @@ class World:
         operator = Operator(self)
         self.hub.after(plan.healed, operator.heal)
         self.hub.after(1.0, self._audit)
-        patience = PATIENCE + EACH_DISCARD * plan.transactions * any(by is None for _, by in plan.more.poison)
+        for at, age in plan.more.trims:
+            self.hub.after(at, lambda age=age: self._trim(age))  # type: ignore[misc]
+        patience = PATIENCE + EACH_DISCARD * plan.transactions * (
+            any(by is None for _, by in plan.more.poison) or bool(OddUnits(plan.more.odd).hopeless())
+        )
         limit = max(plan.until, plan.healed, self.producer.longest) + patience
         try:
             self.hub.run(lambda: self.settled, limit)
+            if self.stream_lost.numbers:
+                return self.stream_lost.judged(self.oracle.there, self.stream.filled)
             if missing := self.oracle.missing():
                 return f"not applied {patience:g} s after the last fault: {', '.join(missing)}"
             if not self.settled:
@@ -256,16 +272,36 @@ class World:
 
         self.hub.spawn(process, work)
 
+    def _trim(self, age: float) -> None:
+        """Lets old records vanish; of a shard of which the log has nothing, nobody can tell that some are lost."""
+        if not self.faults.happens(f"records older than {age:g} s vanish"):
+            return
+        collected = load_state(self.store, "0").positions
+        self.stream_lost.add(self.stream.trim(age), collected)
+        self.oracle.allowed.discarded |= self.stream_lost.numbers
+
+    def _told(self, shard: str) -> None:
+        """Hears that records of a shard may be lost."""
+        if shard not in self.stream_lost.shards:
+            self.hosts.broken(f"records of {shard} are said to be gone, and all are there")
+        self.stream_lost.told.add(shard)
+
     def _audit(self) -> None:
         """Looks whether everything is applied, and at the log: nothing unresolved, nothing failed without a cause."""
         state = load_state(self.store, "0")
+        allowed = self.oracle.allowed
         failed = [unit for unit in state.units.values() if unit.status is UnitStatus.FAILED
-                  and not self.oracle.allowed.extras.may_fail(unit.uow)]  # fmt: skip
+                  and not (allowed.extras.may_fail(unit.uow) or allowed.odd.may_fail(unit.uow))]  # fmt: skip
         if failed and not self.plan.may_fail:
             self.hosts.broken(f"{failed[0].uow} has failed ({failed[0].cause}), and nothing is wrong with it")
         bound = self.plan.more.backlog_units
-        if bound and not self.plan.spread and len(state.units) > bound + MOST_RECORDS:
+        most = MOST_RECORDS * (MOST_TOGETHER if self.plan.more.aggregated else 1)
+        if bound and not self.plan.spread and len(state.units) > bound + most:
             self.hosts.broken(f"{len(state.units)} units wait to be applied; the bound is {bound}")
+        if self.stream_lost.numbers:  # what else is there cannot be demanded any more
+            self.settled = self.producer.done and self.stream_lost.judged(self.oracle.there, self.stream.filled) is None
+            self.hub.after(2.0, self._audit)
+            return
         self.settled = not self.oracle.missing() and not state.units and not state.open and self.producer.done
         self.hub.after(2.0, self._audit)
 

@@ -105,6 +105,13 @@ class KinesisDouble:
         with self._lock:
             self._iterators.clear()
 
+    def lose(self, shard: str) -> None:
+        """Puts a record that nobody may read, and lets retention end for all records of the shard; iterators expire."""
+        with self._lock:
+            self._sequence += 1
+            self.shards[shard].records.clear()
+            self._iterators.clear()
+
     def fail(self, operation: str, code: str, times: int = 1, status: int = 400) -> None:
         body = json.dumps({"__type": code, "message": "as the test wants it"}).encode()
         self._faults[operation].extend([Fault(status, body)] * times)

@@ -45,10 +45,9 @@ def start_at(
     Raises:
         SettingsError: the checkpoint is AT_TIMESTAMP and there is no timestamp.
     """
-    if fetched is not None:
-        return StartAt("AFTER_SEQUENCE_NUMBER", str(fetched.sequence))
-    if (done := done_before(start, cut_at)) is not None:
-        # AT, not AFTER: the position may lie inside an aggregated record.
+    if (done := fetched or done_before(start, cut_at)) is not None:
+        # AT, not AFTER: the position may lie inside an aggregated record, and only the record itself shows that the
+        # stream still has what comes behind it (kainite.kinesis.read.continuity).
         return StartAt("AT_SEQUENCE_NUMBER", str(done.sequence))
     if start == LATEST:
         return StartAt("LATEST") if opened_at is None else StartAt("AT_TIMESTAMP", timestamp=opened_at)

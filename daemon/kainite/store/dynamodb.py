@@ -186,18 +186,21 @@ class DynamoDBStore:
     def read_batches(
         self, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False
     ) -> Iterator[Batch]:
-        expected = first_id
+        expected, fenced = first_id, False
         for item in self._slots_from(partition, first_id, last_id, data=data, strong=strong):
             slot = slot_from(item)
             if slot.is_fence or slot.next_id <= first_id:
+                fenced = slot.is_fence
                 continue
             if slot.first_id > expected:
-                if strong:
+                # A fence was the tail. What is behind it now shows that a batch has replaced it since, between two
+                # requests of this read; so the place is read again.
+                if strong and not fenced:
                     raise LogCorruptError(f"log partition {partition} has no entry {expected}")
                 yield from self.read_batches(partition, expected, last_id, data=data, strong=True)
                 return
             yield self._batch_from(partition, item, slot, data=data)
-            expected = slot.next_id
+            expected, fenced = slot.next_id, False
 
     def _slots_from(
         self, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool

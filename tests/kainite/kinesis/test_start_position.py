@@ -28,14 +28,14 @@ def test_the_log_stands_in_for_the_checkpoint_at_latest_only(
     ("start", "fetched", "cut_at", "opened_at", "wanted"),
     [
         (TRIM_HORIZON, None, None, None, StartAt("TRIM_HORIZON")),
-        (TRIM_HORIZON, Position(8, 3), None, 5.0, StartAt("AFTER_SEQUENCE_NUMBER", "8")),
+        (TRIM_HORIZON, Position(8, 3), None, 5.0, StartAt("AT_SEQUENCE_NUMBER", "8")),
         (Checkpoint("7", 2), None, None, None, StartAt("AT_SEQUENCE_NUMBER", "7")),
-        (Checkpoint("7", 2), Position(8), None, None, StartAt("AFTER_SEQUENCE_NUMBER", "8")),
+        (Checkpoint("7", 2), Position(8), None, None, StartAt("AT_SEQUENCE_NUMBER", "8")),
         (LATEST, None, None, None, StartAt("LATEST")),
         (LATEST, None, None, 5.0, StartAt("AT_TIMESTAMP", timestamp=5.0)),
         (LATEST, None, Position(9, 1), 5.0, StartAt("AT_SEQUENCE_NUMBER", "9")),
         (AT_TIMESTAMP, None, None, None, StartAt("AT_TIMESTAMP", timestamp=3.0)),
-        (AT_TIMESTAMP, Position(8), None, None, StartAt("AFTER_SEQUENCE_NUMBER", "8")),
+        (AT_TIMESTAMP, Position(8), None, None, StartAt("AT_SEQUENCE_NUMBER", "8")),
     ],
 )
 def test_the_start_of_an_iterator(
@@ -47,4 +47,4 @@ def test_the_start_of_an_iterator(
 def test_at_timestamp_needs_a_time() -> None:
     with pytest.raises(SettingsError, match="initialPositionInStreamExtended"):
         start_at(AT_TIMESTAMP, None, None, None, None)
-    assert start_at(AT_TIMESTAMP, Position(8), None, None, None).kind == "AFTER_SEQUENCE_NUMBER"
+    assert start_at(AT_TIMESTAMP, Position(8), None, None, None).kind == "AT_SEQUENCE_NUMBER"

@@ -232,6 +232,16 @@ async def test_a_store_that_does_not_answer_delays_the_names_and_loses_none() ->
     assert segments & {key for key, _ in store.read_names(P)}
 
 
+async def test_items_whose_names_have_left_are_deleted() -> None:
+    store = MemoryStore()
+    async with owned_log(store, SETTINGS, UowSettings(dedup_window=16)) as log:
+        for number in range(100):
+            await bring(log, number + 1, number)
+        recent = log.state.recent
+        await until(lambda: len(recent) <= 18)  # the others have left
+        await until(lambda: {key for key, _ in store.read_names(P)} == {segment.key for segment in recent.segments})
+
+
 class OvertakenStore(MemoryStore):
     """A store at which something happens while an owner loads, between the entries and the names' items."""
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kainite.base.errors import LogCorruptError
+from kainite.log.format.entry import Batch, Entry, EntryKind, StatusMeta
 from kainite.store.dynamodb import DynamoDBStore
 from support.aws_calls import recorded
 from support.dynamodb_doubles import on_each_double
@@ -19,3 +23,37 @@ def test_a_table_that_is_there_is_not_made_so_that_no_role_must_allow_it(dynamod
         store.create()
     assert {action for action, _ in first.calls} == {"dynamodb:DescribeTable", "dynamodb:CreateTable"}
     assert {action for action, _ in second.calls} == {"dynamodb:DescribeTable"}
+
+
+def batch(first_id: int) -> Batch:
+    return Batch(first_id, 1, 0, (Entry(EntryKind.STATUS, StatusMeta()),))
+
+
+@pytest.mark.parametrize("before", [0, 1])
+@on_each_double
+def test_a_fence_that_batches_replace_between_two_requests_of_a_read_leaves_no_hole(dynamodb: Any, before: int) -> None:
+    store = DynamoDBStore(dynamodb, unique("log"))
+    store.create()
+    for first_id in range(before):
+        store.put_batch("0", batch(first_id), f"batch {first_id}")
+    store.put_fence("0", before, 1, "fence")
+    ids = range(before, before + 2)
+
+    def once(**_: Any) -> None:
+        dynamodb.meta.events.unregister("after-call.dynamodb.Query", once)
+        for first_id in ids:
+            assert store.put_batch("0", batch(first_id), f"batch {first_id}") is None
+
+    dynamodb.meta.events.register("after-call.dynamodb.Query", once)
+    read = list(store.read_batches("0", before, strong=True))
+    assert [found.first_id for found in read] == list(ids)
+
+
+@on_each_double
+def test_a_hole_is_told(dynamodb: Any) -> None:
+    store = DynamoDBStore(dynamodb, unique("log"))
+    store.create()
+    for first_id in (0, 2):
+        store.put_batch("0", batch(first_id), f"batch {first_id}")
+    with pytest.raises(LogCorruptError, match="has no entry 1"):
+        list(store.read_batches("0", 0, strong=True))

@@ -31,6 +31,7 @@ from kainite.base.retry import AWS_BACKOFF
 from kainite.kinesis.client import StreamClient, parse_reply
 from kainite.kinesis.failures import final_error, unknown_checkpoint
 from kainite.kinesis.read.batcher import Batcher, Portioned
+from kainite.kinesis.read.continuity import Continuity
 from kainite.kinesis.read.poll_interval import THROTTLED_FOR_S, interval
 from kainite.kinesis.read.prefetch import Bounds
 from kainite.kinesis.read.read_ahead import ReadAhead
@@ -101,6 +102,7 @@ class PollingReader:
         self._start = start
         self._settings = settings
         self._cut_at = cut_at
+        self._continuity = Continuity(shard_id, cut_at)
         self._batcher = Batcher(start, render, cut_at, hash_range, settings.call_with_empty_batches)
         self._meter = meter
         self.ahead = ReadAhead(shard_id, bounds or Bounds.of(settings), self._run, f"reader of {shard_id}")
@@ -193,7 +195,8 @@ class PollingReader:
         with self._stream.parsing:
             size, reply = len(body), parse_reply(body)
             del body
-            records = self._batcher.begin(reply.records, reply.millis_behind_latest)
+            fresh = self._continuity.look(reply.records, self._fetched)
+            records = self._batcher.begin(fresh, reply.millis_behind_latest)
             fetched = _Fetched(records, reply.next_iterator, size)
         return self._with_end(fetched, reply.children)
 
@@ -216,6 +219,7 @@ class PollingReader:
                 raise unknown_checkpoint(self._stream.name, self.shard_id, wanted.sequence, error) from error
             raise
         self._opened_at = self._opened_at or opened_at
+        self._continuity.begins(wanted)
         return self._iterator
 
     def _next_portion(self, fetched: _Fetched) -> _Fetched:

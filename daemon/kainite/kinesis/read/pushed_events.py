@@ -17,6 +17,7 @@ from kainite.base.position import Position
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.failures import unknown_checkpoint
 from kainite.kinesis.read.batcher import Batcher, Portioned
+from kainite.kinesis.read.continuity import Continuity
 from kainite.kinesis.read.record_batch import ShardEnd
 from kainite.kinesis.read.subscription import ShardEvent, Subscriber, Subscription, parse_event
 from kainite.kinesis.start_position import StartAt, start_at
@@ -95,6 +96,7 @@ class PushedEvents:
         self._settings = settings
         self._cut_at = cut_at
         self._batcher = batcher
+        self._continuity = Continuity(shard_id, cut_at)
         self._subscription: Subscription | None = None
         self._heard = False
         self._looked_up_at = time.monotonic()
@@ -170,6 +172,7 @@ class PushedEvents:
         self._heard = False
         self._subscription = self._subscriber.subscribe(self._shard_id, wanted)
         self.opened_at = self.opened_at or self._subscription.opened_at
+        self._continuity.begins(wanted)
         if self._interrupted:  # interrupt() came during the call and found no subscription to interrupt
             self._subscription.interrupt()
         return self._subscription
@@ -188,7 +191,8 @@ class PushedEvents:
         with self._stream.parsing:
             pushed = parse_event(payload)
             del payload
-            records = self._batcher.begin(pushed.records, pushed.millis_behind_latest)
+            fresh = self._continuity.look(pushed.records, self._accepted)
+            records = self._batcher.begin(fresh, pushed.millis_behind_latest)
             fetched = FetchedEvent(
                 records,
                 _sound(pushed.continuation),

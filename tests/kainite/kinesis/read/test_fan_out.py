@@ -159,7 +159,7 @@ async def test_a_continuation_that_kinesis_refuses_gives_way_to_the_last_record(
     pushing.refuse("InvalidArgumentException")
     pushing.answer(shard_event(2), then="hold")
     assert await read(reader_at(TRIM_HORIZON), 2) == [1, 2]
-    assert pushing.positions()[1:] == [("AFTER_SEQUENCE_NUMBER", "9"), ("AFTER_SEQUENCE_NUMBER", "1")]
+    assert pushing.positions()[1:] == [("AFTER_SEQUENCE_NUMBER", "9"), ("AT_SEQUENCE_NUMBER", "1")]
 
 
 async def test_the_last_event_names_the_children(pushing: FanOutDouble, reader_at: Open) -> None:

@@ -94,7 +94,7 @@ async def test_an_expired_iterator_goes_on_after_the_last_record(double: Kinesis
     later = double.put(b"3")
     assert await read(reader, 1) == [later]
     last = double.asked("GetShardIterator")[-1]
-    assert last["ShardIteratorType"] == "AFTER_SEQUENCE_NUMBER"
+    assert last["ShardIteratorType"] == "AT_SEQUENCE_NUMBER"
     assert int(last["StartingSequenceNumber"]) == put[-1]
 
 

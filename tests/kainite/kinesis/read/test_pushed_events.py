@@ -77,7 +77,7 @@ def test_a_forgotten_continuation_gives_way_to_the_last_record(pushing: FanOutDo
     assert reader.events.fetch() is None
     reader.events.forget_continuation()
     assert reader.read() == [5]
-    assert pushing.positions()[1] == ("AFTER_SEQUENCE_NUMBER", "1")
+    assert pushing.positions()[1] == ("AT_SEQUENCE_NUMBER", "1")
 
 
 def test_a_subscription_without_any_event_is_a_failure(pushing: FanOutDouble, reader: Reader) -> None:

@@ -1,0 +1,78 @@
+"""Safeguards at the edges: what targets and sources are asked, an owner that breaks; each with a test that shows it.
+
+The simulator's target is SQLite, whose columns take any value, and it has no PostgreSQL source; so what asks them is
+shown by tests on a server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simulation.mutation import Instead, Mutation, answering, value
+
+POSTGRESQL = "kainite_spark.targets.postgresql"
+CAPTURE = "kainite.capture.postgresql"
+TYPES_TESTS = "tests/kainite_spark/targets/postgresql/test_column_types.py"
+EXTRACTOR_TESTS = "tests/kainite/capture/postgresql/test_extractor.py"
+
+
+def _off(name: str, place: str, instead: Instead, test: str) -> tuple[Mutation, str]:
+    return Mutation(name, place, instead, 0), test
+
+
+def _as_it_is(self: Any, connection: Any, table: Any) -> Any:
+    """Takes the catalogue's types for the target's."""
+    self.tables[table.name], self.prints[table.name] = table, None
+    return table
+
+
+def _unknown_is_away(original: Any) -> Any:
+    """Takes a code that no list has for a target that does not answer."""
+    from kainite.base.errors import TargetRejectedError, TargetUnavailableError
+
+    def about_units(error: Any, table: Any) -> Any:
+        meant = original(error, table)
+        listed = (error.sqlstate or "").startswith(("22", "23", "42P", "42703"))
+        return meant if listed or not isinstance(meant, TargetRejectedError) else TargetUnavailableError(str(meant))
+
+    return about_units
+
+
+def _goes_on(self: Any, decide: Any) -> Any:
+    return decide(self.state)
+
+
+OFF: tuple[tuple[Mutation, str], ...] = (
+    # The target.
+    _off("types of the target", f"{POSTGRESQL}.column_types:ColumnTypes.table", value(_as_it_is),
+         f"{TYPES_TESTS}::test_values_are_stored_by_the_present_type"),
+    _off("types are asked for before the commit", f"{POSTGRESQL}.target:changed", answering(False),
+         f"{TYPES_TESTS}::test_a_type_that_changes_in_the_middle_of_a_history"),
+    _off("what the target answers is a refusal", f"{POSTGRESQL}.target:about_units", _unknown_is_away,
+         "tests/kainite_spark/targets/postgresql/test_answers.py"
+         "::test_a_code_that_a_trigger_raises_fails_its_unit_alone"),
+    _off("columns that the target fills in", "kainite.uow.touched.family:_filled", answering(frozenset()),
+         "tests/kainite/uow/touched/test_model.py"
+         "::test_a_child_whose_parent_is_filled_in_stays_behind_a_parent_that_was_renewed"),
+    # The owner.
+    _off("an owner that broke in a decision ends", "kainite.owner.owner:LogOwner._decided", value(_goes_on),
+         "tests/kainite/owner/test_owner.py"
+         "::TestFaults::test_a_decision_that_breaks_after_it_has_folded_an_entry_ends_the_owner"),
+    _off("names that have moved are deleted", "kainite.owner.upkeep:deletable", answering(()),
+         "tests/kainite/owner/test_names.py"
+         "::test_items_whose_names_have_left_are_deleted"),
+    # The source.
+    _off("the source of an offset", f"{CAPTURE}.replication:check_source", answering(None),
+         f"{EXTRACTOR_TESTS}::test_an_offset_says_which_source_it_was_read_from_and_another_one_is_refused"),
+    _off("the publication is looked at", f"{CAPTURE}.source_catalogue:SourceCatalogue._check_publication",
+         answering(None),
+         f"{EXTRACTOR_TESTS}::test_a_publication_that_is_not_there_is_said_before_anything_is_skipped"),
+    _off("the publication is looked at again", f"{CAPTURE}.source_catalogue:SourceCatalogue._check_left",
+         answering(None),
+         f"{EXTRACTOR_TESTS}::test_the_publication_is_looked_at_when_a_table_is_described_again"),
+    # The stream.
+    _off("records that have vanished", "kainite.kinesis.read.continuity:Continuity.begins", answering(None),
+         "tests/kainite/kinesis/read/test_continuity.py"
+         "::test_records_that_vanish_until_an_iterator_expires_are_told"),
+)  # fmt: skip
+"""The safeguards and their tests."""
