@@ -430,13 +430,12 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a unit of which more came is judged again", "kainite.owner.upkeep:unit_asked", _never_grown,
             f"{WATERMARK_TESTS}::TestAnOwner"
             "::test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged"),
-    _tested("units under way when reading began", "kainite.log.collecting.overdue:latest", answering(None),
+    _tested("units under way when reading began", "kainite.log.collecting.watermark:may_be_torn", answering(False),
             f"{WATERMARK_TESTS}::TestAShardThatIsNotReadFromItsBeginning"
             "::test_fails_units_that_were_under_way_then"),
-    _tested("since when a shard is read", "kainite.worker.shard_reading:ShardReading.started_ms",
-            value(property(lambda self: None)),
-            "tests/kainite/worker/test_shard_reading.py"
-            "::test_the_time_from_which_on_a_shard_is_read_is_told"),
+    _tested("a record that comes after the beginning may have an earlier arrival", "kainite.worker.beginning:MARGIN_S",
+            value(0.0), "tests/kainite/worker/test_shard_call.py"
+            "::test_reading_begins_where_the_log_does_and_that_is_durable_before"),
     # What children emit.
     _tested("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn,
             "tests/kainite/worker/test_emit_budget.py"
