@@ -412,6 +412,9 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a copy of a numbered unit is taken out", "kainite.log.collecting.collect:_drop_copy", answering(None),
             "tests/kainite/log/collecting/test_collect.py::TestCopiesOfUnitsWhoseNamesHaveLeft"
             "::test_one_in_parts_is_discarded_when_its_end_comes"),
+    _tested("a unit whose correction may be applied is not retried", "kainite.owner.requests:correction_of",
+            answering(None), "tests/kainite/owner/test_requests.py"
+            "::test_a_unit_whose_correction_may_be_applied_is_not_retried_before_that_has_failed"),
     # Units without ends.
     _tested("arrivals of open units after a mount", "kainite.log.collecting.watermark:Watermark.learn", answering(None),
             f"{WATERMARK_TESTS}::TestAnOwner"
