@@ -206,7 +206,7 @@ def test_changes_of_a_table_that_no_file_knows_are_applied_as_if_it_had_been_kno
     child: Child, tmp_path: Path
 ) -> None:
     # The target gets the table later; until then the units are misfits, and the shard goes on.
-    bar = {"metadata": {"table-name": "bar"}}
+    bar: Any = {"metadata": {"table-name": "bar"}}
     records = [
         LOAD | {"metadata": {**LOAD["metadata"], "table-name": "bar"}},
         change("insert", JANE, 5, **bar),
