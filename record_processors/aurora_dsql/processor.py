@@ -23,13 +23,14 @@ from typing import Any, Final
 
 import click
 
-from kainite.base.errors import KainiteError, SettingsError
-from kainite.processors.dsql_values import conversion
+from kainite.base.errors import KainiteError
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
 from kainite.processors.pieces import Ahead, Find, PieceSearch, PiecesMissingError, SplitImage
 from kainite.processors.tables import CurrentTables, TableRule
 from kainite.uow import exact_json
 from kainite.uow.catalogue.tables import Table
+from kainite.uow.delta import Values
+from kainite.uow.dsql_values import conversion
 
 Row = dict[str, Json]
 
@@ -75,7 +76,6 @@ def deltas_of(record: Record, rules: DsqlRules) -> list[Emitted]:
     """Returns the delta of a record; none for a piece of a row, and for a table that is left out.
 
     Raises:
-        SettingsError: nobody says what the key of a table is.
         StreamError: the pieces of a row cannot be looked for now.
     """
     try:
@@ -107,12 +107,21 @@ def _delta(name: str, message: Row, rules: DsqlRules) -> Emitted:
         operation = "upsert"
     image = _image("before" if operation == "delete" else "after", message, rules)
     rule, table = rules.tables.find(name, image)
-    if rule.key is None:
-        raise SettingsError(f"the key of table {name!r} is not known: give --catalogue, or name it in --tables")
+    if rule.key is None or (table is not None and not image.keys() <= table.columns.keys()):
+        return {"table": rule.table, **_as_it_is(operation, image, rules)}
     row = _converted(image, rule, table)
     if operation != "delete" and rules.absent is Absent.NULL:
         row = {**dict.fromkeys(_left_out(row, table)), **row}
     return {"table": rule.table, **_shaped(operation, row, rule, name)}
+
+
+def _as_it_is(operation: str, image: Row, rules: DsqlRules) -> Emitted:
+    """Returns a change of a table or a column that no file knows, in DSQL's spelling: the daemon knows the target's.
+
+    Where the target lacks it too, the unit fails alone, and is applied when the target has it.
+    """
+    values = Values.DSQL if rules.absent is Absent.NULL else Values.DSQL_SPARSE
+    return {"op": operation, "before" if operation == "delete" else "row": image, "values": values.value}
 
 
 def _shaped(operation: str, row: Row, rule: TableRule, name: str) -> Emitted:

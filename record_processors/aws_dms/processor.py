@@ -52,8 +52,7 @@ def deltas_of(record: Record, rules: DmsRules) -> list[Emitted]:
     """Returns the deltas and ends of a record; a control record has no delta.
 
     Raises:
-        SettingsError: DMS does not give a record's place in its transaction, or nobody says what
-            the key of its table is.
+        SettingsError: DMS does not give a record's place in its transaction.
     """
     try:
         message = exact_json.loads(record.data)
@@ -95,19 +94,21 @@ def _ordinal(metadata: Row) -> int:
 
 
 def _delta(message: Row, rules: DmsRules) -> Emitted:
-    """Returns the delta without its unit."""
+    """Returns the delta without its unit; without its key, where no file says it: the daemon takes it from the target.
+
+    A table that comes later would end the processor otherwise, and with it its shard. So its units fail alone, and are
+    applied when the target has it.
+    """
     metadata, data = message["metadata"], message["data"]
     name = ".".join(part for part in (metadata.get("schema-name"), metadata["table-name"]) if part)
     rule = rules.tables.find(name)
-    if rule.key is None:
-        raise SettingsError(f"the key of table {name!r} is not known: give --catalogue, or name it in --tables")
     operation = OPERATIONS[metadata["operation"]]
     table = rules.tables.table(rule)
     before = rule.with_documents(dict(message.get(rules.before_image) or {}), table)
     data = rule.with_documents(data, table)
-    key = {column: before.get(column, data.get(column)) for column in rule.key}
+    key = {column: before.get(column, data.get(column)) for column in rule.key or ()}
     row, old = _images(operation, key, data, before)
-    if operation == "upsert" and not key:
+    if operation == "upsert" and rule.key == ():
         operation = "insert"
     parts = {"key": key, "row": row, "before": old}
     return {"table": rule.table, "op": operation} | {name: part for name, part in parts.items() if part}

@@ -58,7 +58,7 @@ MALFORMED = (
     with_delta("unknown table", "table 'nowhere' is not in the target's catalogue", table="nowhere"),
     with_delta("unknown column", "has no column 'w'", key={"id": 3000}, row={"w": 1}),
     with_delta("missing key column", "key column 'id' of 'loose' is missing", table="loose", key={"v": 1}),
-    with_delta("no key", "'key' is missing", key=None),
+    with_delta("no key", "key column 'id' of 'loose' is missing", table="loose", key=None),
     with_delta("wrong type", "is no whole number", table="loose", key={"id": "seven"}),
     with_delta("row of the wrong type", "'row' must be an object", row=[1]),
     with_delta("unknown operation", "'op' must be one of", op="merge"),

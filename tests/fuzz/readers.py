@@ -292,10 +292,11 @@ _APPEND: Final = encode_fragments([Fragment("T2", identities=(0,), ends=(UnitEnd
 _PLACE: Final = peers.SentPosition("4963", 1)
 _PEERS_MESSAGES: Final = (
     peers.Join(1, 0, "t/0", "s", "w", "process", "identity"),
-    peers.ShardStart(1, 2, "s-0", 17),
+    peers.BeginRequest(1, 2, 17),
+    peers.BeginAnswer(1, 2, 17),
     peers.ShardAppend(1, 2, "s-0", _PLACE, _PLACE, memoryview(_APPEND[0]), memoryview(_APPEND[1])),
     peers.PositionAnswer(1, 3, _PLACE),
-    peers.ReadingAnswer(1, 4, frozenset({"s-0"}), {"s-0": 1.5}, {"s-0": 0.5}, {"s-0": 17}, {}),
+    peers.ReadingAnswer(1, 4, frozenset({"s-0"}), {"s-0": 1.5}, {"s-0": 0.5}, {"s-0": 17}),
     peers.Follow(1, 0, "t/0", "f", 7, 1 << 20, 1 << 16, True),
     peers.FeedBatch(1, 0, b"index", None),
     peers.FeedTaken(1, 0, 8, 100),

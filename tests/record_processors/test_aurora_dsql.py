@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,11 +24,11 @@ from kainite.processors.pieces import Ahead, Found, PieceSearch, SplitImage
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
-from kainite.uow.delta import Delta, UnitEnd
+from kainite.uow.delta import Delta, UnitEnd, parse_delta
 from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
 from support.names import unique
-from support.processor_child import LIMIT, PROCESSORS, Child
+from support.processor_child import PROCESSORS, Child
 
 TX = "ffthunp5stx6ffs2vyfqoatmfu"
 COMMITTED = 1705318200000000000
@@ -213,11 +214,38 @@ def test_numbers_keep_their_digits(child: Child) -> None:
     assert child.records(body.encode())[0]["row"]["quantity"] == "12345678901234567.891"
 
 
-def test_a_table_whose_key_nobody_knows_ends_the_processor(tables: Path) -> None:
-    child = started("--tables", str(tables))
-    with pytest.raises(EOFError, match=r"key of table 'public\.other' is not known"):
-        child.records(record("c", after=ITEM, table="other"))
-    assert child.process.wait(LIMIT) == 1
+EVENTS = [
+    record("c", after={**ROW, "day": 0, "body": "SGVsbG8="}, table="event"),
+    record("u", after={**ROW, "day": 1}, table="event"),
+    record("m", after={**ROW, "at": 0}, table="event"),
+    record("d", before={**ROW, "day": 1}, table="event"),
+]
+
+
+@pytest.mark.parametrize("lacks", ["table", "column"])
+@pytest.mark.parametrize("options", [(), ("--absent", "keep"), ("--upserts",)])
+def test_changes_of_what_no_file_knows_are_applied_as_if_it_had_been_known(
+    tmp_path: Path, catalogue: Path, lacks: str, options: tuple[str, ...]
+) -> None:
+    # The target gets the table, or the column, later; until then the units are misfits, and the shard goes on.
+    event = CATALOGUE.tables["event"]
+    narrow = Table("event", "public", {name: one for name, one in event.columns.items() if name != "day"}, ("id",))
+    lacking = Catalogue({"event": narrow} if lacks == "column" else {}, "public")
+    write_catalogue(lacking, tmp_path / "lacking.json")
+    knowing, ignorant = (started("--catalogue", str(path), *options) for path in (catalogue, tmp_path / "lacking.json"))
+    expected = Signing(CATALOGUE).judge_all(map(parse_delta, knowing.records(*EVENTS)))
+    misfits = Signing(lacking).judge_all(map(parse_delta, ignorant.records(*EVENTS)))
+    assert misfits.misfits
+    released = Signing(CATALOGUE).judge_all(map(parse_delta, map(orjson.loads, misfits.items)))
+    assert released.misfits == expected.misfits == []
+    assert list(map(_without_before, released.items)) == list(map(_without_before, expected.items))
+    assert released.written == expected.written
+    for child in (knowing, ignorant):
+        child.close()
+
+
+def _without_before(item: bytes) -> dict[str, Any]:
+    return {name: value for name, value in orjson.loads(item).items() if name != "before"}
 
 
 def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
-from kainite.uow.delta import UnitEnd
+from kainite.uow.delta import UnitEnd, parse_delta
 from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
 from support.processor_child import LIMIT, Child
@@ -191,8 +192,6 @@ def test_numbers_keep_their_digits(child: Child) -> None:
     ("record", "message"),
     [
         (change("insert", {"id": 1}, 5, metadata={"transaction-record-id": None}), "IncludeTransactionDetails=true"),
-        (change("insert", {"id": 1}, 5, metadata={"table-name": "bar"}), r"key of table 'public\.bar' is not known"),
-        (LOAD | {"metadata": {**LOAD["metadata"], "table-name": "bar"}}, r"key of table 'public\.bar' is not known"),
     ],
 )
 def test_what_the_set_up_leaves_out_ends_it_with_what_to_do(tables: Path, record: Any, message: str) -> None:
@@ -201,6 +200,40 @@ def test_what_the_set_up_leaves_out_ends_it_with_what_to_do(tables: Path, record
     with pytest.raises(EOFError, match=message):
         child.records(record)
     assert child.process.wait(LIMIT) == 1
+
+
+def test_changes_of_a_table_that_no_file_knows_are_applied_as_if_it_had_been_known(
+    child: Child, tmp_path: Path
+) -> None:
+    # The target gets the table later; until then the units are misfits, and the shard goes on.
+    bar: Any = {"metadata": {"table-name": "bar"}}
+    records = [
+        LOAD | {"metadata": {**LOAD["metadata"], "table-name": "bar"}},
+        change("insert", JANE, 5, **bar),
+        change("update", {**JANE, "id": 45}, 5, 2, images={"before-image": {"id": 46}}, **bar),
+        change("update", {**JANE, "age": 33}, 5, 3, **bar),
+        change("delete", {"age": None, "id": 45, "name": None}, 5, 4, **bar),
+    ]
+    names = {"age": "integer", "attributes": "jsonb", "id": "integer", "name": "text"}
+    columns = {name: Column(name, kind, TypeFamily.OPAQUE) for name, kind in names.items()}
+    lacking, having = (
+        Catalogue(tables, "public") for tables in ({}, {"bar": Table("bar", "public", columns, ("id",))})
+    )
+    known = tmp_path / "tables.json"
+    known.write_text('{"public.bar": {"key": ["id"]}}')
+    knowing = Child("aws_dms", "--tables", str(known))
+    knowing.initialize()
+    expected = Signing(having).judge_all(map(parse_delta, _deltas(knowing.records(*records))))
+    knowing.close()
+    misfits = Signing(lacking).judge_all(map(parse_delta, _deltas(child.records(*records))))
+    assert {cause for _, cause in misfits.misfits} == {"table 'public.bar' is not in the target's catalogue"}
+    released = Signing(having).judge_all(map(parse_delta, map(orjson.loads, misfits.items)))
+    assert (released.items, released.misfits) == (expected.items, [])
+    assert released.written == expected.written
+
+
+def _deltas(emitted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [item for item in emitted if "end" not in item]
 
 
 def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:

@@ -50,6 +50,13 @@ def _always_on_time(original: Any) -> Any:
     return lambda unit, time, state, rules: Ended(time)
 
 
+def _at_latest(original: Any) -> Any:
+    async def log_begun(self: Any, timestamp: float | None) -> None:
+        return None
+
+    return log_begun
+
+
 def _no_fence(original: Any) -> Any:
     def steps(store: Any, partition: str, generation: int, stripes: int) -> Generator[str, None, int]:
         yield "find tail"
@@ -430,6 +437,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn, 100,
              aim="small budget"),
     # Programs on the log.
+    Mutation("the log's beginning is noted", "kainite.owner.owner:begin", answering([]), 20, aim="begins at latest"),
+    Mutation("the log's beginning in LATEST's place", "kainite.worker.shard_call:ShardCalls.log_begun", _at_latest, 20,
+             aim="begins at latest"),
     Mutation("locks of an append", f"{APPLICATIONS}.locks:Locks.latest", answering(-1), 20, aim="programs"),
     Mutation("read locks and append locks", f"{APPLICATIONS}.partition:_unsigned",
              lambda original: lambda *locks: original(locks[0]), 100, aim="programs"),

@@ -82,7 +82,7 @@ from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.targets.sqlite.rendering import quoted
 from simulation.child import SimPipes
 from simulation.faults import Faults
-from simulation.loop import Hub, Process, SimEvent, SimThreading, SimTime
+from simulation.loop import EPOCH, Hub, Process, SimEvent, SimThreading, SimTime
 from simulation.network import SimNetwork
 from simulation.runner import SimRunner
 from simulation.scenario import Scenario
@@ -241,8 +241,8 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
         path=None,
         aws=AwsSettings(),
         stream=StreamSettings(
-            "s", initial_position=InitialPosition.TRIM_HORIZON, idle_between_reads=1.0, parent_poll=1.0,
-            shard_sync=10.0, list_shards_backoff=0.5,
+            "s", initial_position=InitialPosition(plan.more.start or "TRIM_HORIZON"), initial_timestamp=EPOCH,
+            idle_between_reads=1.0, parent_poll=1.0, shard_sync=10.0, list_shards_backoff=0.5,
         ),
         leases=LeaseSettings("a", "a", worker, failover=4.0, init_backoff=0.5),
         child=ChildSettings(("child",), shutdown_grace=3.0, kill_after=1.0, restart_backoff_max=5.0),

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 GATHERED_S = 5.0
 """How long the source waits before a key comes, so that units before it are signed without it, seconds."""
 
+READER_LOOK_S = 0.05
+"""Seconds between two looks whether the stream is read."""
+
 TABLE_LOOK_S = 1.0
 """Seconds between two looks whether the tables are there that a change of the tables comes after."""
 
@@ -87,7 +90,7 @@ class Producer:
         self.interrupted = {
             self._messages[at][0] for at in self._pauses if self._messages[at][0] == self._messages[at - 1][0]
         }
-        self.longest = plan.until + sum(self._pauses.values())
+        self.longest = plan.until * (1 + bool(plan.more.start)) + plan.more.grace + sum(self._pauses.values())
         self.done = False
         self._committed: dict[int, int] = {}
         self._unsaid = Counter(number for number, _ in self._messages)  # records that have not come yet
@@ -113,6 +116,7 @@ class Producer:
         plan, faults, hub, rng = self._plan, self._world.faults, self._world.hub, self._rng
         kinds = {"unsent", "unanswered", "late", "resent", "again"}
         effects = Effects(faults, self._process, "put", TimeoutError, kinds)
+        self._wait_for_readers()
         place = 0
         while place < len(self._messages):
             self._prepare(self._messages[place][0])
@@ -130,6 +134,13 @@ class Producer:
             # A transaction's records come within the grace after each other.
             hub.pause(min(pause, plan.uow_timeout / 2, plan.more.grace / 2 or pause))
         self.done = True
+
+    def _wait_for_readers(self) -> None:
+        """Waits until reading has begun: what comes from then on may not be lost. Earlier units may be torn."""
+        if self._plan.more.start:
+            while not self._world.stream.is_read:
+                self._world.hub.pause(READER_LOOK_S)
+            self._world.hub.pause(self._plan.more.grace)
 
     def _end(self, place: int, size: int) -> int:
         """Returns where a batch ends: before a pause, and before a change of the tables."""

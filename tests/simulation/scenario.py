@@ -117,6 +117,7 @@ class More:
         tidy_every: micro-batches after which the apply job trims.
         pids: how many process ids a host has before it gives one again.
         grace: ``uowGraceMillis``, seconds, with ``uowEnd = watermark`` and ``uowOrder = time``; 0 for markers.
+        start: where the shards are read from at first: LATEST, or AT_TIMESTAMP; empty for TRIM_HORIZON.
         loopback: daemons listen on their own host's loopback interface, and are not reached from other hosts.
         feed_credit: bytes that the log's owner may send ahead of the apply job; 0: the job follows no feed.
         feed_bytes: ``feed_bytes`` of the apply job's settings.
@@ -148,6 +149,7 @@ class More:
     backlog_units: int = 0
     tidy_every: int = 50
     pids: int = 1_000_000
+    start: str = ""
     loopback: bool = False
     feed_credit: int = 0
     feed_bytes: int = 0
@@ -216,6 +218,8 @@ def scenario(seed: int, aim: str = "") -> Scenario:
     more = _with_stream(Random(f"stream {seed}"), more)
     # A generator of its own, so that all else is as it was before there was folding.
     more = replace(more, fold=Random(f"fold {seed}").random() < 0.7)
+    if not aim:
+        more = replace(more, start=Random(f"start {seed}").choice(("", "", "LATEST", "AT_TIMESTAMP")))
     if not (more.poison or more.stop) and style.ends:
         more = replace(more, odd=_odd(Random(f"odd {seed}"), plan, 0.15))
     if more.poison or OddUnits(more.odd).hopeless():
@@ -778,6 +782,17 @@ def _programs(plan: Scenario, rng: Random) -> Scenario:
     )  # fmt: skip
 
 
+def _begins_at_latest(plan: Scenario, rng: Random) -> Scenario:
+    """Kills daemons that have begun to read at LATEST, before each shard has had a record."""
+    kills = tuple(
+        Incident(at, "kill", rng.randrange(3), 3.0) for at in sorted(rng.uniform(2.0, 25.0) for _ in range(4))
+    )
+    style = replace(plan.style, ordinals=True, numbers=True, ends=True)
+    plan = replace(plan, spread=True, shards=4, until=30.0, transactions=12, style=style, incidents=kills)
+    plan = replace(plan, more=replace(plan.more, start="LATEST"))
+    return _shared(plan, rng) if rng.random() < 0.5 else plan
+
+
 AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "frozen task": _frozen_task,
     "lease lapses during a put": _lapse,
@@ -811,4 +826,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "long": _long,
     "odd units": _odd_units,
     "programs": _programs,
+    "begins at latest": _begins_at_latest,
 }

@@ -45,6 +45,8 @@ class SimStream:
         self._skew = skew
         self.iterator_life = iterator_life
         self.shards: dict[str, SimShard] = {}
+        self.is_read = False
+        """Whether somebody has begun to read a shard."""
         self._sequence = 49_000_000_000
         width = (TOP + 1) // shards
         for number in range(shards):
@@ -129,7 +131,7 @@ class SimKinesis:
         self.meta = SimpleNamespace(events=SimpleNamespace(register=self._register))
 
     def list_shards(self, **request: Any) -> dict[str, Any]:
-        return self._effects.call("list_shards", lambda: {"Shards": [_listed(s) for s in self._stream.shards.values()]})
+        return self._effects.call("list_shards", self._listing)
 
     def get_shard_iterator(self, **request: Any) -> dict[str, Any]:
         return self._effects.call("get_shard_iterator", lambda: self._iterator(**request))
@@ -145,6 +147,13 @@ class SimKinesis:
     def _register(self, event: str, handler: Callable[..., None], unique_id: str) -> None:
         self._handlers = [handler]
 
+    def _listing(self) -> dict[str, Any]:
+        return {"Shards": [_listed(shard) for shard in self._stream.shards.values()], **self._response()}
+
+    def _response(self) -> dict[str, Any]:
+        date = formatdate(EPOCH + self._hub.now, usegmt=True)
+        return {"ResponseMetadata": {"HTTPHeaders": {"date": date}}}
+
     def _iterator(
         self, *, ShardId: str, ShardIteratorType: str, StartingSequenceNumber: str = "", Timestamp: Any = None, **_: Any
     ) -> dict[str, Any]:
@@ -159,10 +168,10 @@ class SimKinesis:
             case kind:
                 wanted = int(StartingSequenceNumber) + (kind == "AFTER_SEQUENCE_NUMBER")
                 at = sum(sequence < wanted for sequence, _, _ in records)
-        headers = {"date": formatdate(EPOCH + self._hub.now, usegmt=True)}
+        self._stream.is_read = True
         # An iterator is the first sequence number that it may give, as positions move when records vanish.
         first = records[at][0] if at < len(records) else self._stream.beyond
-        return {"ShardIterator": f"{ShardId} {first} {self._hub.now}", "ResponseMetadata": {"HTTPHeaders": headers}}
+        return {"ShardIterator": f"{ShardId} {first} {self._hub.now}", **self._response()}
 
     def _records(self, *, ShardIterator: str, Limit: int, **_: Any) -> dict[str, Any]:
         name, first, made = ShardIterator.split()

@@ -413,6 +413,9 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a copy of a numbered unit is taken out", "kainite.log.collecting.collect:_drop_copy", answering(None),
             "tests/kainite/log/collecting/test_collect.py::TestCopiesOfUnitsWhoseNamesHaveLeft"
             "::test_one_in_parts_is_discarded_when_its_end_comes"),
+    _tested("a unit whose correction may be applied is not retried", "kainite.owner.requests:correction_of",
+            answering(None), "tests/kainite/owner/test_requests.py"
+            "::test_a_unit_whose_correction_may_be_applied_is_not_retried_before_that_has_failed"),
     # Units without ends.
     _tested("arrivals of open units after a mount", "kainite.log.collecting.watermark:Watermark.learn", answering(None),
             f"{WATERMARK_TESTS}::TestAnOwner"
@@ -431,13 +434,12 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a unit of which more came is judged again", "kainite.owner.upkeep:unit_asked", _never_grown,
             f"{WATERMARK_TESTS}::TestAnOwner"
             "::test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged"),
-    _tested("units under way when reading began", "kainite.log.collecting.overdue:latest", answering(None),
+    _tested("units under way when reading began", "kainite.log.collecting.watermark:may_be_torn", answering(False),
             f"{WATERMARK_TESTS}::TestAShardThatIsNotReadFromItsBeginning"
             "::test_fails_units_that_were_under_way_then"),
-    _tested("since when a shard is read", "kainite.worker.shard_reading:ShardReading.started_ms",
-            value(property(lambda self: None)),
-            "tests/kainite/worker/test_shard_reading.py"
-            "::test_the_time_from_which_on_a_shard_is_read_is_told"),
+    _tested("a record that comes after the beginning may have an earlier arrival", "kainite.worker.beginning:MARGIN_S",
+            value(0.0), "tests/kainite/worker/test_shard_call.py"
+            "::test_reading_begins_where_the_log_does_and_that_is_durable_before"),
     # What children emit.
     _tested("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn,
             "tests/kainite/worker/test_emit_budget.py"

@@ -149,20 +149,12 @@ def _given_in_any_case(original: Any) -> Any:
     return lambda self, units, act: original(self, [replace(unit, fault=None) for unit in units], act)
 
 
-async def _untold(self: Any, units: Any) -> None:
-    pass
-
-
 async def _judged_or_broken(self: Any, unit: Any, signing: Any) -> None:
     await self._apply(unit, signing, await self._judge(unit, signing))
 
 
 OFF: tuple[tuple[Mutation, str], ...] = (
     # From the shard to the owner.
-    _off("since when a shard is read is in the log first", "kainite.worker.shard_call:ShardCalls._tell_start",
-         value(_untold),
-         "tests/kainite/worker/test_shard_call.py"
-         "::test_the_log_knows_since_when_a_shard_is_read_before_a_position_or_a_checkpoint_hides_it"),
     _off("readers are asked while a unit waits", f"{SESSION}._ask_soon", answering(None),
          f"{SESSION_TESTS}::test_a_client_is_asked_at_once_unless_its_answer_is_under_way"),
     _off("a slow client is not asked again", f"{SESSION}._ask_soon", _asked_each_time,

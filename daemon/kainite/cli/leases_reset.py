@@ -180,7 +180,10 @@ def _consequences(settings: Settings, needed: list[CheckpointChange]) -> Iterato
         "position are only delivered again; what they emit is recognised and not collected twice."
     )
     if any(change.after == LATEST for change in needed):
-        yield "A shard at LATEST goes on at the position up to which the log has collected it, if there is one."
+        yield (
+            "A shard at LATEST goes on at the position up to which the log has collected it; a shard without one at "
+            "the log's beginning. To leave out records that the log does not have, give a time (--at)."
+        )
     if any(_skips(change) for change in needed):
         yield "Records that are skipped are never collected: units of work that they belong to stay incomplete."
 

@@ -122,6 +122,20 @@ class StreamClient:
                 return tuple(shards)
             request = {"NextToken": page["NextToken"]}  # nothing else: the token names the stream
 
+    def now(self) -> float:
+        """Returns the time by Kinesis' own clock, epoch seconds, rounded down.
+
+        Raises:
+            StreamError, StreamUnavailableError: as :meth:`list_shards`.
+        """
+        request: ListShardsInputTypeDef = {"StreamName": self.name, "MaxResults": 1}
+        if self.arn is not None:
+            request["StreamARN"] = self.arn
+        try:
+            return server_time(self._kinesis.list_shards(**request)["ResponseMetadata"]["HTTPHeaders"])
+        except Exception as error:
+            raise stream_error(self.name, "ListShards", error) from error
+
     def identity(self) -> StreamIdentity:
         """Returns the stream's identity: its ARN and the time of its creation.
 

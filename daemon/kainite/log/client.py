@@ -3,13 +3,9 @@
 :class:`~kainite.owner.owner.LogOwner` implements the interface in the same process; a connection to an owner
 elsewhere may implement it too.
 
-With ``uowEnd=watermark`` the log must know since when a shard is read that is not read from its beginning: units that
-were under way then may be torn. It is told in two ways, and both are needed:
-
-* :meth:`LogClient.begin` makes the time durable before the log has a position of the shard, and before the lease table
-  has a checkpoint of it: after each of these a reader that starts again no longer knows that it began there.
-* :attr:`ReadingReport.started` tells the time while the shard has brought no record, and so no call of ``begin``. The
-  report that takes the watermark past a torn unit also says that the unit may be torn.
+The log has one *beginning*: the time from which on all shards are read whose leases stand at LATEST or AT_TIMESTAMP
+and of which the log has no record. :meth:`LogClient.begin` makes it durable before the first of them is read
+(:mod:`kainite.worker.beginning`). Units that were under way then may be torn.
 """
 
 from __future__ import annotations
@@ -37,15 +33,12 @@ class ReadingReport:
             log.
         arrived: for each such shard, the arrival of its last record in the log, by Kinesis' clock in milliseconds since
             the epoch; all earlier records of the shard are in the log too.
-        started: for shards that are not read from their beginning, and of which the log has no record yet, the time
-            from which on they are read, by the same clock.
     """
 
     shards: frozenset[str]
     read: Mapping[str, float]
     tips: Mapping[str, float] = field(default_factory=dict)
     arrived: Mapping[str, int] = field(default_factory=dict)
-    started: Mapping[str, int] = field(default_factory=dict)
 
     def aged(self, seconds: float) -> ReadingReport:
         """Returns the report with ages that have grown by ``seconds``."""
@@ -64,12 +57,11 @@ class LogClient(Protocol):
             LogFencedError, LogUnavailableError: as :meth:`append`.
         """
 
-    async def begin(self, shard_id: str, started_ms: int) -> None:
-        """Tells since when a shard is read that is not read from its beginning; returns when that is durable.
+    async def begin(self, at_ms: int) -> int:
+        """Makes a time the log's beginning, unless the log has one; returns the log's beginning when it is durable.
 
         Args:
-            shard_id: a shard of which the log has no position.
-            started_ms: milliseconds since the epoch by Kinesis' clock.
+            at_ms: milliseconds since the epoch by Kinesis' clock.
 
         Raises:
             LogFencedError, LogUnavailableError: as :meth:`append`.

@@ -112,7 +112,7 @@ class Ending:
         def decided(state: FoldedLog) -> Sequence[Entry]:
             nonlocal released
             watermark = self._watermark
-            entries = release(state, self._rules, epoch_ms(), watermark.until_ms(), watermark.started_ms)
+            entries = release(state, self._rules, epoch_ms(), watermark.until_ms())
             released = len(entries)
             return entries
 

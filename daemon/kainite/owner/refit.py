@@ -8,7 +8,8 @@ is now, and written as a REFIT entry, which replaces the unit's deltas and signa
 puts the unit in progress again, at its own place in the order. A unit that still does not fit stays as it is.
 
 A retry (``kainite uow retry``) reads the catalogue first. In addition, :class:`Refitting` judges all misfits whenever
-the catalogue has changed, and after a mount.
+the catalogue has changed, and after a mount, unless a correction of the unit is under way
+(:mod:`kainite.log.state.corrections`).
 
 =========================================  ==========================================================================
 crash                                      leaves
@@ -32,6 +33,7 @@ from kainite.log.collecting.unit_entries import note_scheme
 from kainite.log.contract import LogStore
 from kainite.log.format.deltas import deltas_of, dump_deltas
 from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta, StatusMeta, UnitStatus
+from kainite.log.state.corrections import correction_of
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.unit_state import UnitState
@@ -135,7 +137,8 @@ class Refitting:
     async def _apply(self, unit: UnitState, signing: Signing, judged: SignedDeltas) -> None:
         def decided(state: FoldedLog) -> Sequence[Entry]:
             journal = Journal(state, epoch_ms())
-            if is_misfit(state.units.get(unit.tid)) and not judged.misfits:
+            fits = is_misfit(state.units.get(unit.tid)) and not judged.misfits
+            if fits and correction_of(state, unit) is None:
                 refit_entries(journal, self._rules, unit, signing, judged)
                 outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause="fits the target's catalogue as it is now")
                 journal.write(EntryKind.STATUS, StatusMeta((outcome,)))

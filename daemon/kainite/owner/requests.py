@@ -17,6 +17,7 @@ from typing import Final
 
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.chains import Chains
+from kainite.log.state.corrections import correction_of
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.unit_state import UnitState
 from kainite.uow.signing import SignedDeltas
@@ -78,6 +79,11 @@ def _retry(
         return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(state, unit))
     if unit.obstacle is not None:
         return _refuse(f"unit {unit.uow} cannot be applied yet: {unit.obstacle}; it goes on collecting, or discard it")
+    if (correction := correction_of(state, unit)) is not None:
+        return _refuse(
+            f"unit {unit.uow} has a correction, {correction.uow} (id {correction.tid}), which is {correction.status} "
+            f"and may be applied already. When it is, {unit.uow} is discarded; if it fails, retry {unit.uow} then"
+        )
     if unit.fault is not None and judged is None:
         return _refuse(
             f"unit {unit.uow} cannot be judged now ({unit.cause}): the target's catalogue has not been read; "

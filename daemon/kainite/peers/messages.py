@@ -11,9 +11,10 @@ message                    sent by      says
 :class:`Joined`            owner        the member may ask; how many bytes of its appends may be unanswered (*credit*)
 :class:`Elsewhere`         anybody      the sender does not own the partition; the owner's address, if known
 :class:`RequestRefused`    owner        the log's state forbids a request, and always will
-:class:`ShardStart`        member       the time from which on a shard is read that is not read from its beginning
+:class:`BeginRequest`      member       a time that becomes the log's beginning, if the log has none
+:class:`BeginAnswer`       owner        the log's beginning, which is durable
 :class:`ShardAppend`       member       the fragments of one processRecords call
-:class:`Appended`          owner        the start, or the fragments, are durable
+:class:`Appended`          owner        the fragments are durable
 :class:`PositionRequest`   member       the question how far a shard is collected
 :class:`PositionAnswer`    owner        the position up to which the shard is collected
 :class:`ReadingRequest`    owner        the question how far the member's shards are read; why reading waits
@@ -66,6 +67,9 @@ given is narrower (:mod:`kainite.peers.sharing.member_session`)."""
 
 Natural: TypeAlias = Annotated[int, Meta(ge=0)]
 """A whole number from 0; msgpack has none beyond 2⁶⁴."""
+
+Moment: TypeAlias = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
+"""Milliseconds since the epoch, up to the end of the year 9999."""
 
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 Name: TypeAlias = Annotated[str, Meta(max_length=1_024)]
@@ -121,11 +125,16 @@ class RequestRefused(PeerMessage, frozen=True):
     cause: str
 
 
-class ShardStart(PeerMessage, frozen=True):
+class BeginRequest(PeerMessage, frozen=True):
     """Attributes: as the arguments of :meth:`~kainite.log.client.LogClient.begin`."""
 
-    shard: Name
-    started_ms: Natural
+    at_ms: Moment
+
+
+class BeginAnswer(PeerMessage, frozen=True):
+    """Attributes: at_ms: the log's beginning, which is durable."""
+
+    at_ms: Moment
 
 
 class ShardAppend(PeerMessage, frozen=True):
@@ -169,7 +178,6 @@ class ReadingAnswer(PeerMessage, frozen=True):
     read: dict[Name, Seconds]
     tips: dict[Name, Seconds] = {}
     arrived: dict[Name, Natural] = {}
-    started: dict[Name, Natural] = {}
 
 
 class Follow(PeerMessage, frozen=True):
@@ -243,7 +251,8 @@ Message: TypeAlias = (
     | Joined
     | Elsewhere
     | RequestRefused
-    | ShardStart
+    | BeginRequest
+    | BeginAnswer
     | ShardAppend
     | Appended
     | PositionRequest

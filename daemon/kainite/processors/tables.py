@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kainite.base.errors import CatalogueError, SettingsError
-from kainite.processors.dsql_values import conversion
 from kainite.uow import exact_json
 from kainite.uow.catalogue.file import read_catalogue
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Json
+from kainite.uow.dsql_values import conversion
 
 Row: TypeAlias = dict[str, Json]
 

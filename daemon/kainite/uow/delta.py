@@ -13,6 +13,9 @@ the first count as sent again (:mod:`kainite.uow.identity`).
 text; a delta or an end may tell it. It belongs to the unit and not to the delta: it takes no part in the delta's
 identity. The unit's time is the latest one that its deltas and its end tell (:func:`commit_time`).
 
+A delta may leave its ``key`` out, where ``row`` or ``before`` has it, and tell with ``values`` that its values are the
+source's own spelling: :mod:`kainite.uow.completion`.
+
 An object that is neither raises :class:`~kainite.base.errors.DeltaError`: the caller fails the unit, never the shard.
 """
 
@@ -40,7 +43,7 @@ MAX_NATURAL = 2**63 - 1
 """The highest count, number and ordinal: the log holds no number beyond 64 bits, and also stores the next number."""
 _EMPTY: Row = {}
 _TIME_DIGITS = 19
-_DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal", "time"})
+_DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal", "time", "values"})
 _END_FIELDS = frozenset({"uow", "end", "count", "number", "kind", "time"})
 
 
@@ -49,6 +52,17 @@ class Operation(StrEnum):
     UPDATE = "update"
     DELETE = "delete"
     UPSERT = "upsert"
+
+
+class Values(StrEnum):
+    """The spelling of a delta's values, where it is the source's own and not that of the target's types.
+
+    ``DSQL`` is Aurora DSQL's (:mod:`kainite.uow.dsql_values`), where a column that is absent is NULL; with
+    ``DSQL_SPARSE`` an absent column is not written.
+    """
+
+    DSQL = "dsql"
+    DSQL_SPARSE = "dsql-sparse"
 
 
 class UnitKind(StrEnum):
@@ -61,6 +75,7 @@ class UnitKind(StrEnum):
 
 # A dictionary: the enum's own lookup by value takes longer than the rest of reading a delta.
 _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation in Operation}
+_VALUES: Mapping[str, Values] = {values.value: values for values in Values}
 _KINDS: Mapping[str, UnitKind] = {kind.value: kind for kind in UnitKind}
 
 
@@ -76,6 +91,7 @@ class Delta:
         row: the columns to write; empty for a delete.
         before: the old values, as far as the source knows them.
         ordinal: the delta's place in its source transaction, where the source numbers them.
+        values: the source's own spelling, in which the values are; None where they are as the target takes them.
     """
 
     table: str
@@ -84,6 +100,7 @@ class Delta:
     row: Row
     before: Row
     ordinal: int | None = None
+    values: Values | None = None
 
     def to_json(self) -> dict[str, Json]:
         """Returns the object that :func:`parse_delta` reads back, without the unit's name."""
@@ -92,6 +109,8 @@ class Delta:
         fields.update((name, value) for name, value in optional.items() if value)
         if self.ordinal is not None:
             fields["ordinal"] = self.ordinal
+        if self.values is not None:
+            fields["values"] = self.values.value
         return fields
 
 
@@ -139,6 +158,7 @@ def parse_delta(item: Mapping[str, Json]) -> Delta:
         row=_object(item, "row"),
         before=_object(item, "before"),
         ordinal=_natural(item, "ordinal"),
+        values=_word(item, "values", _VALUES) if "values" in item else None,
     )
     _check_shape(delta)
     return delta
@@ -181,7 +201,7 @@ def _check_shape(delta: Delta) -> None:
             raise DeltaError("a delete has no 'row'")
     elif not delta.row:
         raise DeltaError(f"'row' is missing: {delta.op} needs the columns to write")
-    if delta.op is not Operation.INSERT and not delta.key:
+    if delta.op is Operation.DELETE and not delta.key and not delta.before:
         raise DeltaError(f"'key' is missing: {delta.op} needs the row's primary key")
 
 

@@ -32,7 +32,7 @@ DIGEST_BYTES: Final = 16
 
 Identity: TypeAlias = int | bytes
 
-_CONTENT: Final = frozenset({"table", "op", "key", "row", "before"})
+_CONTENT: Final = frozenset({"table", "op", "key", "row", "before", "values"})
 
 
 def identity_of(delta: Delta) -> Identity:

@@ -15,6 +15,7 @@ import orjson
 
 from kainite.base.errors import DeltaError
 from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite.uow.completion import is_complete
 from kainite.uow.delta import Delta, Json, Row, parse_delta
 from kainite.uow.scheme import Scheme
 from kainite.uow.shapes import Shapes
@@ -78,7 +79,7 @@ class Signing:
             self._judge(parse_delta(item), into)
         elif (normal := self._shapes.judge(item, into.written, into.read, into.tables)) is not None:
             into.items.append(_json(normal))
-        elif (fits := self._judge(parse_delta(item), into)) is not None:
+        elif (fits := self._judge(delta := parse_delta(item), into)) is not None and is_complete(delta):
             self._shapes.learn(item, fits)
 
     def judge_all(self, deltas: Iterable[Delta]) -> SignedDeltas:
@@ -94,6 +95,8 @@ class Signing:
         try:
             if self._validator is not None:
                 checked = self._validator.checked(delta)
+            elif not is_complete(delta):
+                raise DeltaError(f"{delta.op} without 'key', or with 'values': only a target's catalogue completes it")
             self._sign(checked, into)
         except DeltaError as error:
             if self.catalogue is None or self._validator is None:

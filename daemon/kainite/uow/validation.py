@@ -4,8 +4,9 @@ Afterwards the apply job may rely on the following:
 
 * ``table`` is the catalogue's name of a table that exists;
 * every column exists, and ``row`` writes no column that the target computes itself;
-* ``key`` has exactly the primary key's columns, none of them null, also for an insert that gave
-  its key in ``row`` alone; it is empty for a table without a primary key, which takes inserts only;
+* ``key`` has exactly the primary key's columns, none of them null, also for a delta that gave its key in ``row`` or
+  ``before`` alone (:mod:`kainite.uow.completion`); it is empty for a table without a primary key, which takes inserts
+  only;
 * an insert's or upsert's ``row`` holds the key too, and does not contradict ``key``. An update's
   ``row`` may contradict it: the update then changes the key.
 
@@ -20,6 +21,7 @@ from dataclasses import dataclass, replace
 from kainite.base.errors import DeltaError
 from kainite.uow.canonical import canonical_of
 from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite.uow.completion import completed, is_complete
 from kainite.uow.delta import Delta, Operation, Row
 
 
@@ -37,6 +39,8 @@ class Validator:
             DeltaError: the delta names what the target does not have, or lacks what the target needs.
         """
         rules = self._rules.get(delta.table) or self._rules_of(delta.table)
+        if not is_complete(delta):
+            delta = completed(delta, rules.table)
         if not delta.row.keys() <= rules.writable:
             raise _wrong_column(rules, "row", delta.row)
         if not delta.before.keys() <= rules.columns:

@@ -15,6 +15,7 @@ from every room below it (docs/architecture.md, *Rooms*).
 :mod:`~kainite.worker.cut_off`                  gives the shards back while the log is not reached
 :mod:`~kainite.worker.consumer_states`          the states and transitions of a shard's consumer, as a table
 :mod:`~kainite.worker.shard_reading`            reads the shard, across restarts of the child
+:mod:`~kainite.worker.beginning`                where reading begins with units of work
 :mod:`~kainite.worker.shard_call`               the calls of a shard's child: carries out the rules
 :mod:`~kainite.worker.call_rules`               the rules of a call, without I/O
 :mod:`~kainite.worker.heavy_work`               work on the loop, or on a thread where it is long

@@ -43,10 +43,8 @@ def _reading(keeper: LeaseKeeper, consumers: Consumers) -> ReadingReport | None:
     if shards is None or since_round is None or since_round > NEAR_S:
         return None
     now = boot_seconds()
-    readings = consumers.readings()
-    reached = {shard: reading.reached for shard, reading in readings.items()}
+    reached = {shard: reading.reached for shard, reading in consumers.readings().items()}
     ages = {shard: now - far.until for shard, far in reached.items() if far.until is not None}
     tips = {shard: now - far.at_tip for shard, far in reached.items() if far.at_tip is not None}
     arrived = {shard: far.arrived_ms for shard, far in reached.items() if far.arrived_ms is not None}
-    started = {shard: at for shard, reading in readings.items() if (at := reading.started_ms) is not None}
-    return ReadingReport(shards, ages, tips, arrived, started)
+    return ReadingReport(shards, ages, tips, arrived)

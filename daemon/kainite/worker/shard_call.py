@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import LeaseLostError, LeaseTableError, LogUnavailableError
@@ -21,12 +21,14 @@ from kainite.child.events import Action, CheckpointRequested, Rejected, Span
 from kainite.kinesis.read.record_batch import RecordBatch
 from kainite.leases.holding.checkpoint_requests import error_name
 from kainite.leases.keeper import HeldLease
+from kainite.worker.beginning import proposed_ms, warn_if_kept
 from kainite.worker.call_rules import AppendCall, CallRules, EmitHandling, RefusedCheckpoint, Step, WriteCheckpoint
 from kainite.worker.heavy_work import OFF_LOOP_BYTES
 from kainite.worker.output_stream import ShardOutput
 from kainite.worker.units_of_work import UnitsOfWork
 
 logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 APPEND_BACKOFF = Backoff((0.1, 0.2, 0.5, 1.0, 2.0, 5.0))
 """Seconds before an append is tried again while the log is unavailable; the last one repeats."""
@@ -53,8 +55,6 @@ class ShardCalls:
         checkpoints: stores checkpoints.
         units: None where units of work are disabled.
         output: where the child's messages are put; None without an output stream. Not together with ``units``.
-        started_ms: returns since when the shard is read, as
-            :attr:`~kainite.worker.shard_reading.ShardReading.started_ms` has it.
     """
 
     def __init__(
@@ -63,11 +63,8 @@ class ShardCalls:
         checkpoints: Checkpoints,
         units: UnitsOfWork | None,
         output: ShardOutput | None = None,
-        *,
-        started_ms: Callable[[], int | None],
     ) -> None:
         self._lease = lease
-        self._started_ms = started_ms
         self._checkpoints = checkpoints
         self._units = units
         self._output = output
@@ -76,11 +73,31 @@ class ShardCalls:
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
         self._arrived_ms: int | None = None  # the arrival of the call's last record
-        self._start_told = False  # to the log, durably
 
     async def position(self) -> Position | None:
         """Returns how far the log has collected the shard; None when it holds nothing of the shard."""
         return await self._units.log.position(self._lease.shard_id) if self._units else None
+
+    async def log_begun(self, timestamp: float | None) -> float | None:
+        """Returns the log's beginning, durably noted, where the shard is read from there (epoch seconds).
+
+        None where the lease or the log has a place of its own for the shard, and without units of work.
+
+        Args:
+            timestamp: the time that AT_TIMESTAMP stands for, epoch seconds.
+
+        Raises:
+            StreamError: Kinesis does not tell its time.
+        """
+        units, checkpoint = self._units, self._lease.checkpoint
+        if units is None:
+            return None
+        at_ms = await proposed_ms(checkpoint, timestamp, units.stream_time)
+        if at_ms is None:
+            return None
+        begun_ms = await self._until_durable(partial(units.log.begin, at_ms))
+        warn_if_kept(checkpoint, at_ms, begun_ms, self._lease.shard_id)
+        return begun_ms / 1000
 
     async def begin(self, action: Action, batch: RecordBatch | None = None) -> None:
         """Begins a call; ``initialize`` begins the calls of another child.
@@ -183,8 +200,6 @@ class ShardCalls:
         return None
 
     async def _write(self, checkpoint: Checkpoint) -> str | None:
-        if self._units is not None:
-            await self._tell_start(self._units)
         try:
             await self._checkpoints.checkpoint(self._lease, checkpoint)
         except (LeaseLostError, LeaseTableError) as error:
@@ -206,25 +221,17 @@ class ShardCalls:
         size, self._fed = self._fed, 0
         await units.settle()
         fragments = await units.heavy.run(size, take)
-        await self._tell_start(units)
         await self._until_durable(partial(units.log.append, shard, records.first, records.last, fragments))
         units.room.give_back()
 
-    async def _tell_start(self, units: UnitsOfWork) -> None:
-        """Tells the log since when the shard is read, before a position or a checkpoint hides that."""
-        started_ms = None if self._start_told else self._started_ms()
-        if started_ms is not None:
-            await self._until_durable(partial(units.log.begin, self._lease.shard_id, started_ms))
-            self._start_told = True
-
-    async def _until_durable(self, put: Callable[[], Awaitable[None]]) -> None:
+    async def _until_durable(self, put: Callable[[], Awaitable[_T]]) -> _T:
         """Asks the log, again and again while it is unavailable."""
         shard = self._lease.shard_id
 
         def put_off(error: Exception, failures: int, pause: float) -> None:
             event(logger, logging.WARNING, "append put off", shard=shard, pause=pause, error=error)
 
-        await retry_async(put, APPEND_BACKOFF, retryable=only(LogUnavailableError), failed=put_off)
+        return await retry_async(put, APPEND_BACKOFF, retryable=only(LogUnavailableError), failed=put_off)
 
     def _warn_once(self) -> None:
         if not self._warned:

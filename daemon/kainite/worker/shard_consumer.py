@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kainite.base.checkpoint import SHARD_END
+from kainite.base.checkpoint import LATEST, SHARD_END
 from kainite.base.errors import (
     ChildError,
     ChildProtocolError,
@@ -98,10 +98,7 @@ class ShardConsumer:
         self._parts = parts()
         settings, units, output = self._parts.child_settings, self._parts.units, self._parts.output
         self.reading = ShardReading(lease)
-        self._calls = ShardCalls(
-            lease, self._parts.keeper, units() if units else None, output() if output else None,
-            started_ms=lambda: self.reading.started_ms,
-        )  # fmt: skip
+        self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None, output() if output else None)
         self._metrics = ShardMetrics(lease.shard_id, self._parts.meter)
         self._failures = ChildFailures(lease.shard_id, settings)
         self._interrupt: asyncio.Future[StateOutcome] = asyncio.get_running_loop().create_future()
@@ -183,13 +180,19 @@ class ShardConsumer:
         if (interrupted := self._interrupted()) is not None:
             return interrupted
         self._parts = self._current_parts()
-        self.reading.open(self._parts.open_source, self._parts.stream_settings, await self._calls.position())
+        await self._open_reading(self._parts.open_source, self._parts.stream_settings)
         self._child = ChildProcess.start(self._shard, self._parts.child_settings)
         await self._calls.begin(Action.INITIALIZE)
         checkpoint = self._lease.checkpoint
         self._failures.begin(self._parts.child_settings, checkpoint.position)
         await self._perform(self._child.dialect.initialize(self._shard, checkpoint.sequence, checkpoint.sub))
         return StateOutcome.DONE
+
+    async def _open_reading(self, open_source: OpenSource, settings: StreamSettings) -> None:
+        collected = await self._calls.position()
+        known = collected is not None and self._lease.checkpoint == LATEST
+        begun = None if known else await self._calls.log_begun(settings.initial_timestamp)
+        self.reading.open(open_source, settings, collected, begun)
 
     async def _process(self) -> StateOutcome:
         while True:

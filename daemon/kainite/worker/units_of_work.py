@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ class UnitsOfWork:
         heavy: runs work that takes long; all shards of the daemon share it.
         catalogue: the target's tables; all shards share them; None where the catalogue is never read again.
         room: the shard's part of the budget that all shards have for emitted lines.
+        stream_time: returns the time by Kinesis' clock, epoch seconds; blocks, and raises StreamError.
     """
 
     log: LogClient
@@ -51,6 +53,7 @@ class UnitsOfWork:
     heavy: HeavyWork = field(default_factory=HeavyWork)
     catalogue: CurrentCatalogue | None = None
     room: EmitShare = field(default_factory=lambda: EmitBudget().share())
+    stream_time: Callable[[], float] = time.time
 
     async def settle(self) -> None:
         """Judges the admitted deltas under the catalogue as it is now.
@@ -131,7 +134,8 @@ async def open_units_of_work(
             catalogue = await reading
             log.judge_by(catalogue)
             await _reached(log, stop)
-            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share())
+            now = stream.now if stream is not None else time.time
+            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share(), now)
         finally:
             watching.cancel()
 

@@ -7,8 +7,9 @@ import pytest
 from kainite.log.format.entry import Entry, EntryKind, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.owner.requests import OK, REFUSED, RequestDecision, decide
-from kainite.uow.delta import UnitEnd
+from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.signing import SignedDeltas
+from kainite.uow.touches import Touched
 
 IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
 
@@ -41,6 +42,18 @@ def collecting(*came: int) -> FoldedLog:
 def test_a_unit_whose_parts_came_late_is_applied_again_when_it_is_whole() -> None:
     decision = decide(collecting(1), "r", {"action": "retry", "uow": "T", "by": "me"}, SignedDeltas())
     assert decision.outcome == Outcome(1, IN_PROGRESS, cause="retried by me")
+
+
+def test_a_unit_whose_correction_may_be_applied_is_not_retried_before_that_has_failed() -> None:
+    folded, touched = FoldedLog(), Touched(frozenset({7}))
+    folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1), touched), 0)
+    folded.apply(1, Entry(EntryKind.UNIT, UnitMeta("C", 1, kind=UnitKind.CORRECTION), touched), 0)
+    folded.apply(2, Entry(EntryKind.STATUS, StatusMeta((Outcome(0, FAILED, cause="bad"),))), 0)
+    refused = decide(folded, "r", {"action": "retry", "uow": "T"})
+    assert refused.outcome is None
+    assert "a correction, C (id 1), which is in progress and may be applied already" in refused.answer["message"]
+    folded.apply(3, Entry(EntryKind.STATUS, StatusMeta((Outcome(1, FAILED, cause="bad"),))), 0)
+    assert decide(folded, "r", {"action": "retry", "uow": "T"}).outcome is not None
 
 
 def test_a_late_number_is_applied_again() -> None:

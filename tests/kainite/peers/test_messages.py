@@ -15,6 +15,8 @@ from kainite.peers.messages import (
     MAX_NUMBER,
     PEERS,
     Appended,
+    BeginAnswer,
+    BeginRequest,
     Elsewhere,
     FeedBatch,
     FeedTaken,
@@ -34,7 +36,6 @@ from kainite.peers.messages import (
     RowRequest,
     SentPosition,
     ShardAppend,
-    ShardStart,
 )
 
 AT = SentPosition.of(Position(4963, 1))
@@ -47,14 +48,15 @@ GOLDEN: list[tuple[Message, str]] = [
         ShardAppend(7, 3, "s", AT, AT, memoryview(b"a"), memoryview(b"b")),
         "98ab5368617264417070656e640703a17392a43439363301" + "92a43439363301c40161c40162",
     ),
-    (ShardStart(7, 3, "s", 17), "95aa536861726453746172740703a173" + "11"),
+    (BeginRequest(7, 3, 17), "94ac426567696e52657175657374" + "070311"),
+    (BeginAnswer(7, 3, 17), "94ab426567696e416e73776572" + "070311"),
     (Appended(7, 3), "93a8417070656e6465640703"),
     (PositionRequest(7, 3, "s"), "94af506f736974696f6e526571756573740703a173"),
     (PositionAnswer(7, 3, None), "94ae506f736974696f6e416e737765720703c0"),
     (ReadingRequest(7, 1, ""), "94ae52656164696e67526571756573740701a0"),
     (
-        ReadingAnswer(7, 1, frozenset({"s"}), {"s": 1.5}, {}, {"s": 17}, {}),
-        "98ad52656164696e67416e737765720701" + "91a17381a173cb3ff800000000000080" + "81a1731180",
+        ReadingAnswer(7, 1, frozenset({"s"}), {"s": 1.5}, {}, {"s": 17}),
+        "97ad52656164696e67416e737765720701" + "91a17381a173cb3ff800000000000080" + "81a17311",
     ),
     (Follow(7, 0, "t/0", "f", 5, 100, 10, True), "99a6466f6c6c6f770700a3742f30a166" + "05640ac3"),
     (FeedBatch(7, 0, b"i", None), "95a9466565644261746368" + "0700c40169c0"),

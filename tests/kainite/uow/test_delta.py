@@ -13,6 +13,7 @@ from kainite.uow.delta import (
     Operation,
     UnitEnd,
     UnitKind,
+    Values,
     commit_time,
     is_end,
     parse_delta,
@@ -29,6 +30,10 @@ READ = [
     (
         {"uow": "T", "table": "t", "op": "update", "key": {"id": 1}, "row": {"v": 2}, "before": {"v": 1}, "ordinal": 0},
         Delta("t", Operation.UPDATE, {"id": 1}, {"v": 2}, {"v": 1}, 0),
+    ),
+    (
+        {"uow": "T", "table": "t", "op": "update", "row": {"id": 1}, "values": "dsql"},
+        Delta("t", Operation.UPDATE, {}, {"id": 1}, {}, values=Values.DSQL),
     ),
     ({"uow": "T", "table": "t", "op": "delete", "key": {"id": 1}}, Delta("t", Operation.DELETE, {"id": 1}, {}, {})),
 ]
@@ -48,7 +53,8 @@ def test_a_delta_is_read_and_written_back(item: dict[str, Any], expected: Delta)
         ({"op": "merge"}, "'op' must be one of insert, update, delete, upsert, not 'merge'"),
         ({"op": "delete"}, "a delete has no 'row'"),
         ({"op": "update", "row": {}}, "'row' is missing: update needs the columns to write"),
-        ({"op": "update", "key": {}}, "'key' is missing: update needs the row's primary key"),
+        ({"op": "delete", "row": {}, "key": {}}, "'key' is missing: delete needs the row's primary key"),
+        ({"values": "mine"}, "'values' must be one of dsql, dsql-sparse, not 'mine'"),
         ({"row": []}, "'row' must be an object"),
         ({"ordinal": -1}, "'ordinal' must be a whole number from 0, not -1"),
         ({"ordinal": True}, "'ordinal' must be a whole number from 0"),

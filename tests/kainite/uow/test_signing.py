@@ -97,6 +97,19 @@ def test_what_is_no_delta_adds_nothing(item: dict[str, Any]) -> None:
         assert found == SignedDeltas()
 
 
+@pytest.mark.parametrize("more", [{"op": "update"}, {"op": "upsert"}, {"op": "insert", "values": "dsql"}])
+def test_without_a_catalogue_nothing_completes_a_delta(more: dict[str, Any]) -> None:
+    with pytest.raises(DeltaError, match="only a target's catalogue completes it"):
+        judged({"table": "any.where", "row": {"id": 1}, **more}, signing=Signing(None))
+
+
+def test_deltas_that_are_completed_alike_are_completed_one_by_one() -> None:
+    items = [{"table": "orders", "op": "update", "row": {"id": number, "total": 5}} for number in (1, 2)]
+    found, whole = judged(*items), judged(*({"key": {"id": n}, **item, "row": {"total": 5}} for n, item in
+                                            enumerate(items, 1)))  # fmt: skip
+    assert (found.items, found.written, found.misfits) == (whole.items, whole.written, [])
+
+
 def test_without_a_catalogue_a_delta_is_signed_by_its_key_and_kept_as_it_is() -> None:
     item = {"table": "any.where", "op": "delete", "key": {"id": 1}}
 

@@ -110,7 +110,7 @@ async def test_case_5_a_checkpoint_that_cannot_be_stored_is_answered_with_the_er
     error: KainiteError, told: str
 ) -> None:
     table = Table()
-    calls = ShardCalls(HeldLease(Lease(SHARD, checkpoint=TRIM_HORIZON), 0.0), table, None, started_ms=lambda: None)
+    calls = ShardCalls(HeldLease(Lease(SHARD, checkpoint=TRIM_HORIZON), 0.0), table, None)
     records = [RawRecord("7", "k", "")]
     await calls.begin(Action.PROCESS_RECORDS, make_batch(records, 0, render_process_records))
     table.error = error

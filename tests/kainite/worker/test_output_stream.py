@@ -82,7 +82,7 @@ def calls_of(journal: Journal) -> tuple[ShardCalls, OutputStream]:
     shards = OpenShards(StreamClient(kinesis, "next"), ExtractSpread.UNIT, refresh=60)
     stream = OutputStream(kinesis, "next", shards, EmitBudget(), Backoff((0.0,)))
     lease = HeldLease(Lease("shard", "w", checkpoint=TRIM_HORIZON), 0.0)
-    return ShardCalls(lease, journal, None, stream.of_shard(), started_ms=lambda: None), stream
+    return ShardCalls(lease, journal, None, stream.of_shard()), stream
 
 
 async def begin(calls: ShardCalls, first: int, last: int, *messages: bytes) -> None:

@@ -24,7 +24,6 @@ class Reading:
     """The reading of one shard, as far as reports need it."""
 
     reached: Reached
-    started_ms: int | None
 
 
 @dataclass
@@ -38,7 +37,7 @@ class Daemon:
     reading: Callable[[], ReadingReport | None] | None = None
 
     def readings(self) -> dict[str, Reading]:
-        return {"s0": Reading(Reached(self.until, 1_700, 48.0), None), "s1": Reading(Reached(), 1_500)}
+        return {"s0": Reading(Reached(self.until, 1_700, 48.0)), "s1": Reading(Reached())}
 
     def report(self, report: ReadingReport) -> None:
         self.reports.append(report)
@@ -62,9 +61,7 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     daemon.to_be_read, daemon.until = frozenset({"s0", "s1"}), 43.0
     daemon.seconds_since_round = 1.0
     await turns(5)
-    assert daemon.reports[-1] == ReadingReport(
-        frozenset({"s0", "s1"}), {"s0": 7.0}, {"s0": 2.0}, {"s0": 1_700}, {"s1": 1_500}
-    )
+    assert daemon.reports[-1] == ReadingReport(frozenset({"s0", "s1"}), {"s0": 7.0}, {"s0": 2.0}, {"s0": 1_700})
     daemon.seconds_since_round = NEAR_S + 1.0
     await turns(5)
     daemon.reports.clear()
@@ -73,9 +70,7 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     assert daemon.reading is not None
     assert daemon.reading() is None, "likewise where the owner asks"
     daemon.seconds_since_round, daemon.until = 1.0, 49.0
-    assert daemon.reading() == ReadingReport(
-        frozenset({"s0", "s1"}), {"s0": 1.0}, {"s0": 2.0}, {"s0": 1_700}, {"s1": 1_500}
-    )
+    assert daemon.reading() == ReadingReport(frozenset({"s0", "s1"}), {"s0": 1.0}, {"s0": 2.0}, {"s0": 1_700})
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert daemon.reading is None, "nobody is asked who does not report"

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from kainite.base.checkpoint import LATEST, TRIM_HORIZON, Checkpoint
+from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import (
     ChildProtocolError,
     KainiteError,
@@ -69,12 +69,14 @@ class Journal:
     lease_answers: list[KainiteError] = field(default_factory=list)
     entries: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    begun_ms: int | None = None
 
     async def position(self, shard_id: str) -> Position | None:
         return None if self.reached is None else Position(self.reached)
 
-    async def begin(self, shard_id: str, started_ms: int) -> None:
-        self._answer(f"begun {started_ms}", self.log_answers)
+    async def begin(self, at_ms: int) -> int:
+        self._answer(f"begin {at_ms}", self.log_answers)
+        return self.begun_ms or at_ms
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         units = " ".join(fragment.uow for fragment in fragments)
@@ -138,7 +140,7 @@ def shard_ended(*steps: str) -> Call:
 async def play(journal: Journal, *calls: Call, collecting: bool = True, stored: Checkpoint = TRIM_HORIZON) -> list[str]:
     lease = HeldLease(Lease(SHARD, "w", checkpoint=stored), 0.0)
     units = UnitsOfWork(journal, Admission(Signing(None))) if collecting else None
-    shard_calls = ShardCalls(lease, journal, units, started_ms=lambda: None)
+    shard_calls = ShardCalls(lease, journal, units)
     await shard_calls.begin(Action.INITIALIZE)
     await shard_calls.finish()
     for call in calls:
@@ -446,7 +448,6 @@ async def test_a_line_waits_until_the_lines_of_other_shards_are_durable_or_dropp
             HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0),
             journal,
             UnitsOfWork(journal, Admission(Signing(None)), room=budget.share()),
-            started_ms=lambda: None,
         )
         for _ in range(3)
     ]
@@ -479,7 +480,6 @@ async def test_a_call_that_waits_for_the_log_is_no_reason_to_hold_more() -> None
             HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0),
             journal,
             UnitsOfWork(journal, Admission(Signing(None)), room=budget.share()),
-            started_ms=lambda: None,
         )
         for _ in range(2)
     )
@@ -513,7 +513,6 @@ async def test_a_long_line_is_admitted_off_the_loop_and_appended_with_its_call()
         HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0),
         journal,
         UnitsOfWork(journal, Watched(Signing(None))),
-        started_ms=lambda: None,
     )
     await calls.begin(Action.PROCESS_RECORDS, records(1, 3).batch)
     for line in (json.dumps({"action": "emit", **delta(unit)}).encode() for unit in ("T-1", "T-2")):
@@ -526,26 +525,26 @@ async def test_a_long_line_is_admitted_off_the_loop_and_appended_with_its_call()
 
 
 @pytest.mark.parametrize(
-    ("action", "started_ms", "emits", "entries"),
+    ("checkpoint", "proposed", "begun_ms", "begun"),
     [
-        (Action.PROCESS_RECORDS, 7, False, ["begun 7", "write 3", "write 4"]),
-        (Action.PROCESS_RECORDS, 7, True, ["begun 7", "append 1-3 T-1", "write 3", "write 4"]),
-        (Action.PROCESS_RECORDS, None, True, ["append 1-3 T-1", "write 3", "write 4"]),
-        (Action.SHARD_ENDED, 7, False, ["begun 7", "write SHARD_END"]),
+        (LATEST, 99_000, None, 99.0),  # the time of Kinesis, less the margin
+        (LATEST, 99_000, 5_500, 5.5),  # another daemon was first, or this one in an earlier life
+        (AT_TIMESTAMP, 55_000, None, 55.0),
+        (AT_TIMESTAMP, 55_000, 5_500, 5.5),
+        (TRIM_HORIZON, None, 5_500, None),
+        (Checkpoint("5"), None, 5_500, None),
     ],
-    ids=["nothing emitted", "something emitted", "read from its beginning", "shard without records"],
 )
-async def test_the_log_knows_since_when_a_shard_is_read_before_a_position_or_a_checkpoint_hides_it(
-    action: Action, started_ms: int | None, emits: bool, entries: list[str]
+async def test_reading_begins_where_the_log_does_and_that_is_durable_before(
+    checkpoint: Checkpoint, proposed: int | None, begun_ms: int | None, begun: float | None
 ) -> None:
-    journal = Journal(log_answers=[LogUnavailableError("away")])
-    lease = HeldLease(Lease(SHARD, "w", checkpoint=LATEST), 0.0)
-    calls = ShardCalls(lease, journal, UnitsOfWork(journal, Admission(Signing(None))), started_ms=lambda: started_ms)
-    batches = [records(1, 3), records(4, 4)] if action is Action.PROCESS_RECORDS else [shard_ended()]
-    for batch in batches:
-        await calls.begin(action, batch.batch)
-        if emits and batch is batches[0]:
-            calls.emitted(json.dumps({"action": "emit", **delta("T-1")}).encode())
-        assert await calls.answer(CheckpointRequested(None, None)) is None
-        await calls.finish()
-    assert [entry for entry in journal.entries if not entry.endswith("!")] == entries
+    journal = Journal(log_answers=[LogUnavailableError("away")], begun_ms=begun_ms)
+    units = UnitsOfWork(journal, Admission(Signing(None)), stream_time=lambda: 100.0)
+    calls = ShardCalls(HeldLease(Lease(SHARD, "w", checkpoint=checkpoint), 0.0), journal, units)
+    assert await calls.log_begun(55.0005) == begun
+    assert journal.entries == ([] if proposed is None else [f"begin {proposed} !", f"begin {proposed}"])
+
+
+async def test_without_units_of_work_no_beginning_is_noted() -> None:
+    calls = ShardCalls(HeldLease(Lease(SHARD, "w", checkpoint=LATEST), 0.0), Journal(), None)
+    assert await calls.log_begun(55.0) is None

@@ -52,8 +52,8 @@ class Log:
     async def position(self, shard_id: str) -> Position | None:
         return await self.inner.position(shard_id)
 
-    async def begin(self, shard_id: str, started_ms: int) -> None:
-        await self.inner.begin(shard_id, started_ms)
+    async def begin(self, at_ms: int) -> int:
+        return await self.inner.begin(at_ms)
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         self.waiting += 1

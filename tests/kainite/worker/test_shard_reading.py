@@ -65,7 +65,7 @@ async def test_a_second_source_begins_where_no_record_is_skipped(
 ) -> None:
     opening, reading = Opening(), ShardReading(HeldLease(Lease("s", "w", checkpoint=checkpoint), 0.0))
     for _ in range(2):
-        reading.open(opening, StreamSettings("stream"), CUT)
+        reading.open(opening, StreamSettings("stream"), None)
         await reading.close()
     assert opening.begun == [(checkpoint, None), second_start]
 
@@ -83,21 +83,29 @@ async def test_a_source_is_closed_once_and_reports_only_while_it_is_open() -> No
 
 
 @pytest.mark.parametrize(
-    ("checkpoint", "cut_at", "started_ms"),
+    ("checkpoint", "cut_at", "begun", "starts"),
     [
-        (LATEST, None, 1_001_000),  # the time of an iterator is rounded down to seconds
-        (LATEST, CUT, None),  # the log has told it with the shard's first position
-        (AT_TIMESTAMP, None, 55_001),
-        (TRIM_HORIZON, None, None),
-        (Checkpoint("5"), None, None),
+        (LATEST, None, 7.5, [(AT_TIMESTAMP, 7.5)] * 2),
+        (LATEST, CUT, None, [(LATEST, None)] * 2),  # which the source takes for the log's position
+        (AT_TIMESTAMP, CUT, 7.5, [(AT_TIMESTAMP, 7.5)] * 2),
+        (TRIM_HORIZON, None, None, [(TRIM_HORIZON, None)] * 2),
     ],
 )
-async def test_the_time_from_which_on_a_shard_is_read_is_told(
-    checkpoint: Checkpoint, cut_at: Position | None, started_ms: int | None
+async def test_the_logs_beginning_takes_the_place_of_latest(
+    checkpoint: Checkpoint, cut_at: Position | None, begun: float | None, starts: list[tuple[Checkpoint, float | None]]
 ) -> None:
     opening, reading = Opening(), ShardReading(HeldLease(Lease("s", "w", checkpoint=checkpoint), 0.0))
-    assert reading.started_ms is None
     for _ in range(2):
-        reading.open(opening, StreamSettings("stream", initial_timestamp=55.0005), cut_at)
-        assert reading.started_ms == started_ms
+        reading.open(opening, StreamSettings("stream"), cut_at, begun)
         await reading.close()
+    assert opening.begun == starts
+
+
+async def test_a_shard_that_was_read_from_the_logs_beginning_goes_on_where_the_log_is() -> None:
+    # The time at which it was opened is later than its position in the log, where it was behind.
+    opening, reading = Opening(), ShardReading(HeldLease(Lease("s", "w", checkpoint=LATEST), 0.0))
+    reading.open(opening, StreamSettings("stream"), None, 7.5)
+    await reading.close()
+    reading.open(opening, StreamSettings("stream"), CUT)
+    assert opening.begun == [(AT_TIMESTAMP, 7.5), (LATEST, None)]
+    await reading.close()

@@ -168,6 +168,28 @@ async def test_a_killed_daemon_leaves_no_child_behind_and_its_successor_counts_n
     assert sorted(units(store)) == names
 
 
+async def test_what_comes_while_a_killed_daemon_that_began_at_latest_is_away_is_read(
+    world: World, moto_endpoint: str
+) -> None:
+    calls = world.tmp / "calls"
+    command = f"{sys.executable} {CHILDREN / 'kclpy_echo.py'} {calls}"
+    path = properties(
+        world, moto_endpoint, command, unitsOfWork="true", workerId="w", logLeaseMillis="1000",
+        initialPositionInStream="LATEST",
+    )  # fmt: skip
+    store = DynamoDBStore(world.dynamodb, f"{world.name}-log")
+    store.create()
+    with daemon(path) as process:
+        await until(lambda: calls.exists() and calls.read_text().count('"initialize"') == 2)
+        process.send_signal(signal.SIGKILL)
+        await end_of(process, world)
+    for shard in (0, 1):
+        world.put(f"T-{shard}", shard=shard, shards=2)
+    with daemon(path):
+        await until(partial(_has_units, store, 2))
+    assert sorted(units(store)) == ["T-0", "T-1"]
+
+
 def _has_units(store: DynamoDBStore, count: int) -> bool:
     return len(units(store)) >= count
 

@@ -128,17 +128,16 @@ def collect(
     return journal.entries
 
 
-def begin(state: FoldedLog, rules: UowSettings, shard: str, started_ms: int, now_ms: int) -> list[Entry]:
-    """Decides the entries that note from which time on a shard is read that is not read from its beginning.
+def begin(state: FoldedLog, at_ms: int, now_ms: int) -> list[Entry]:
+    """Decides the entry that notes the log's beginning; none if the log has one.
 
     Args:
-        state, rules, shard, now_ms: as in :func:`collect`.
-        started_ms: as in :meth:`~kainite.log.client.LogClient.begin`.
+        state, now_ms: as in :func:`collect`.
+        at_ms: as in :meth:`~kainite.log.client.LogClient.begin`.
     """
     journal = Journal(state, now_ms)
-    # The latest time of all shards decides, and only units without ends can be torn unnoticed.
-    if rules.end is UowEnd.WATERMARK and started_ms > (state.started_ms or 0):
-        journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=started_ms, key=shard))
+    if state.started_ms is None:
+        journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=at_ms))
     return journal.entries
 
 

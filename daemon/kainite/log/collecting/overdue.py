@@ -17,7 +17,7 @@ from kainite.log.collecting.watermark import Ended, ended, ripe
 from kainite.log.format.entry import MISSING, Entry, EntryKind, Fault, FragmentMeta, UnitMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.log.state.open_unit import OpenUnit, latest
+from kainite.log.state.open_unit import OpenUnit
 from kainite.settings import UowEnd, UowOrder, UowSettings
 
 RELEASED: Final = 500
@@ -50,9 +50,7 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collectio
     return journal.entries
 
 
-def release(
-    state: FoldedLog, rules: UowSettings, now_ms: int, until_ms: float, started_ms: int | None = None
-) -> list[Entry]:
+def release(state: FoldedLog, rules: UowSettings, now_ms: int, until_ms: float) -> list[Entry]:
     """Dispatches units that the watermark has made complete, at most :data:`RELEASED` of them.
 
     Args:
@@ -60,12 +58,10 @@ def release(
         rules: the settings by which units are collected.
         now_ms: the time of the entries, in milliseconds since the epoch.
         until_ms: the watermark (:mod:`kainite.log.collecting.watermark`).
-        started_ms: the latest time at which reading a shard began, as far as only its reader knows.
     """
-    begun_ms = latest(state.started_ms, started_ms)
     journal = Journal(state, now_ms)
     for unit in ripe(state.open.values(), rules, until_ms)[:RELEASED]:
-        complete, how = ended(unit, state, rules, begun_ms)
+        complete, how = ended(unit, state, rules)
         dispatch(journal, rules, complete, ended=how)
     return journal.entries
 

@@ -40,9 +40,9 @@ no report, no shard, hash keys without a lease       no watermark
 a shard that nobody reads, whose records break       it holds the watermark, and :meth:`Watermark.held_by` names it
 every child, or whose parent is still read
 a shard lags                                         its last record's arrival counts
-a shard is read from LATEST, or AT_TIMESTAMP, and    a unit whose commit is not later than that by the grace fails as
-the log has nothing of it                            late: records of it may stand before. How the log learns the
-                                                     time is said in :mod:`kainite.log.client`
+shards are read from LATEST, or AT_TIMESTAMP         a unit whose commit is not later than the log's beginning by the
+                                                     grace fails as late: records of it may stand before. The beginning
+                                                     is durable before a shard is read (:mod:`kainite.log.client`)
 a shard is split or merged                           the parent stays where it was closed until it is at SHARD_END; its
                                                      children have leases by then, and count until they are read
 an old report (a daemon that was cut off)            it names parents in place of their children: the watermark stays
@@ -76,7 +76,7 @@ TIMELESS: Final = "'time' is missing: with uowEnd=watermark a unit's deltas tell
 
 
 _TORN: Final = (
-    "its commit time, {} ns, is not later by uowGraceMillis than {} ms, when reading a shard began: records of it may "
+    "its commit time, {} ns, is not later by uowGraceMillis than {} ms, when reading began: records of it may "
     "stand before that place, and are never read (initialPositionInStream); compare it with the source, then discard "
     "or retry it"
 )
@@ -116,8 +116,6 @@ class Watermark:
         self._arrived: dict[str, int] = {}
         self._ahead = -math.inf  # of Kinesis' clock before this one at _ahead_at, at least, milliseconds
         self._ahead_at = 0.0
-        self.started_ms: int | None = None
-        """The latest time at which reading a shard began elsewhere than at its beginning, as readers report it."""
 
     def report(self, report: ReadingReport) -> None:
         """Takes a reader's report."""
@@ -128,7 +126,6 @@ class Watermark:
         for shard, arrived in report.arrived.items():
             self._arrived[shard] = max(self._arrived.get(shard, arrived), arrived)
             self.learn(arrived)
-        self.started_ms = max((self.started_ms or 0, *report.started.values())) or None
         for known in (self._tips, self._arrived):
             for shard in known.keys() - self._shards:
                 del known[shard]
@@ -234,15 +231,18 @@ class Ended:
     late: str | None = None
 
 
-def ended(
-    unit: OpenUnit, state: FoldedLog, rules: UowSettings, started_ms: int | None = None
-) -> tuple[OpenUnit, Ended]:
+def ended(unit: OpenUnit, state: FoldedLog, rules: UowSettings) -> tuple[OpenUnit, Ended]:
     """Returns a complete unit, with a cause if it lacks a commit time, and the way in which the watermark ends it."""
     if unit.time is None:
         return msgspec.structs.replace(unit, causes=[*unit.causes, *(() if unit.causes else (TIMELESS,))]), Ended()
-    if started_ms is not None and unit.time <= (started_ms + rules.grace * 1000) * 1_000_000:
-        return unit, Ended(late=_TORN.format(unit.time, started_ms))
+    if may_be_torn(unit.time, state, rules):
+        return unit, Ended(late=_TORN.format(unit.time, state.started_ms))
     return unit, _ended_at(unit, unit.time, state, rules)
+
+
+def may_be_torn(time: int, state: FoldedLog, rules: UowSettings) -> bool:
+    """Tells whether records of a unit with this commit time may stand before the place where reading began."""
+    return state.started_ms is not None and time <= (state.started_ms + rules.grace * 1000) * 1_000_000
 
 
 def _ended_at(unit: OpenUnit, time: int, state: FoldedLog, rules: UowSettings) -> Ended:

@@ -45,7 +45,7 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.log.state.ended_units import EndedUnits, on_time_name
-from kainite.log.state.open_unit import OpenUnit, latest
+from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.unit_state import UnitState
 from kainite.log.state.units import UnitFold
@@ -91,7 +91,7 @@ class FoldedLog:
         self.ended = EndedUnits()
         self.latest_time: tuple[int, str] | None = None
         self.started_ms: int | None = None
-        """The latest time at which reading a shard began elsewhere than at its beginning, by Kinesis' clock."""
+        """The log's beginning, where it is not the beginning of the shards (:mod:`kainite.log.client`)."""
 
     @property
     def open(self) -> dict[str, OpenUnit]:
@@ -156,10 +156,11 @@ class FoldedLog:
             case ControlMeta(what=what, count=count, key=key, forget=forget) if what == NAMES:
                 self.recent.move(count, key, forget)
             case ControlMeta(what=what, since=int(since)) if what == STARTED:
-                self.started_ms = latest(self.started_ms, since)
+                self.started_ms = since
             case ControlMeta(what=what, key=key) if what == STREAM:
                 if self.stream not in (None, key):
                     self.positions.clear()
+                    self.started_ms = None
                 self.stream = key
 
     def _remember_ended(self, meta: UnitMeta) -> None:

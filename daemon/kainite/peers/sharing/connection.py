@@ -79,9 +79,9 @@ class OwnerConnection:
         self._check()
         return (await self._answer(self._conversation.position(shard_id))).position
 
-    async def begin(self, shard_id: str, started_ms: int) -> None:
+    async def begin(self, at_ms: int) -> int:
         self._check()
-        await self._answer(self._conversation.begin(shard_id, started_ms))
+        return (await self._answer(self._conversation.begin(at_ms))).begun_ms
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         self._check()

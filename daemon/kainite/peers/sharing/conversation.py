@@ -55,6 +55,8 @@ from kainite.peers.connection.generation import OwnerGeneration
 from kainite.peers.messages import (
     MAX_NUMBER,
     Appended,
+    BeginAnswer,
+    BeginRequest,
     Elsewhere,
     Join,
     Joined,
@@ -66,7 +68,6 @@ from kainite.peers.messages import (
     RequestRefused,
     SentPosition,
     ShardAppend,
-    ShardStart,
 )
 
 NO_READING: Final = ReadingReport(frozenset(), {})
@@ -103,10 +104,11 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The owner has answered a request: with a position, with nothing, or with ``error``, why it refuses an append."""
+    """The owner has answered a request: with a position, the log's beginning, nothing, or why it refuses an append."""
 
     number: int
     position: Position | None = None
+    begun_ms: int = 0
     error: KainiteError | None = None
 
 
@@ -183,18 +185,18 @@ class MemberConversation:
         self._out.append(PositionRequest(self._generation.value, number, shard))
         return number
 
-    def begin(self, shard: str, started_ms: int) -> int:
-        """Tells since when a shard is read; returns the message's number."""
+    def begin(self, at_ms: int) -> int:
+        """Asks for the log's beginning, and proposes one; returns the question's number."""
         number = self._next()
         self._unanswered[number] = None
-        self._out.append(ShardStart(self._generation.value, number, shard, started_ms))
+        self._out.append(BeginRequest(self._generation.value, number, at_ms))
         return number
 
     def reading(self, number: int, report: ReadingReport | None) -> None:
         """Answers the owner's question ``number`` with a report."""
         told = report or NO_READING
-        ages, times = (dict(told.read), dict(told.tips)), (dict(told.arrived), dict(told.started))
-        self._out.append(ReadingAnswer(self._generation.value, number, told.shards, *ages, *times))
+        ages, times = (dict(told.read), dict(told.tips)), dict(told.arrived)
+        self._out.append(ReadingAnswer(self._generation.value, number, told.shards, *ages, times))
 
     def _joined(self, message: Message) -> MemberHeard:
         match message:
@@ -222,6 +224,8 @@ class MemberConversation:
                 return self._answered(Answered(number, error=LogRequestError(cause)))
             case PositionAnswer(number=number, place=place):
                 return self._answered(Answered(number, None if place is None else place.position))
+            case BeginAnswer(number=number, at_ms=at_ms):
+                return self._answered(Answered(number, begun_ms=at_ms))
         raise LogProtocolError(f"an owner sent {type(message).__name__}")
 
     def _answered(self, answer: Answered) -> Answered:

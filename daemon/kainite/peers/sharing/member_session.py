@@ -30,6 +30,8 @@ from kainite.peers.fragments import decode_fragments
 from kainite.peers.messages import (
     MAX_NUMBER,
     Appended,
+    BeginAnswer,
+    BeginRequest,
     Join,
     Joined,
     Message,
@@ -40,7 +42,6 @@ from kainite.peers.messages import (
     RequestRefused,
     SentPosition,
     ShardAppend,
-    ShardStart,
 )
 from kainite.peers.service import Peer
 from kainite.uow.fragment import Fragment
@@ -103,7 +104,7 @@ class MemberSession:
                 return self._append(message)
             case PositionRequest():
                 return self._position(message)
-            case ShardStart():
+            case BeginRequest():
                 return self._begin(message)
             case ReadingAnswer():
                 self._report(message)
@@ -141,9 +142,9 @@ class MemberSession:
         place = None if position is None else SentPosition.of(position)
         await self._peer.send(PositionAnswer(self._owner.generation, request.number, place))
 
-    async def _begin(self, message: ShardStart) -> None:
-        await self._owner.begin(message.shard, message.started_ms)
-        await self._peer.send(Appended(self._owner.generation, message.number))
+    async def _begin(self, request: BeginRequest) -> None:
+        begun_ms = await self._owner.begin(request.at_ms)
+        await self._peer.send(BeginAnswer(self._owner.generation, request.number, begun_ms))
 
     def _ask_soon(self) -> None:
         """Asks at once, unless an answer is under way: a slow member is not asked more often."""
@@ -161,5 +162,5 @@ class MemberSession:
     def _report(self, answer: ReadingAnswer) -> None:
         asked = self._asked.pop(answer.number, None)
         if asked is not None and answer.shards:
-            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived, answer.started)
+            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived)
             self._owner.report(told.aged(self._clock() - asked))

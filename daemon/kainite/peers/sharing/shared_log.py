@@ -121,8 +121,8 @@ class SharedLog:
     async def position(self, shard_id: str) -> Position | None:
         return await self.present_log.ask(lambda log: log.position(shard_id))
 
-    async def begin(self, shard_id: str, started_ms: int) -> None:
-        await self.present_log.ask(lambda log: log.begin(shard_id, started_ms))
+    async def begin(self, at_ms: int) -> int:
+        return await self.present_log.ask(lambda log: log.begin(at_ms))
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         check_size(shard_id, payload_size(fragments))

@@ -34,6 +34,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.loading import load_state
 from kainite.log.state.unit_state import UnitState
+from kainite.owner.collected_stream import stream_entries
 from kainite.settings import LogSettings, UowEnd, UowOrder, UowSettings
 from kainite.store.memory import MemoryStore
 from kainite.uow.conflicts import conflict
@@ -152,8 +153,8 @@ class Log:
         self.entries += decided
         return decided
 
-    def begin(self, shard: str, started_ms: int) -> list[Entry]:
-        return begin(self.state, self.rules, shard, started_ms, 0)
+    def begin(self, at_ms: int) -> list[Entry]:
+        return begin(self.state, at_ms, 0)
 
     def release(self, until_ms: float) -> list[str]:
         decided = release(self.state, self.rules, 0, until_ms)
@@ -330,46 +331,39 @@ class TestAShardThatIsNotReadFromItsBeginning:
 
     def test_fails_units_that_were_under_way_then(self) -> None:
         log = Log()
-        log.begin("s0", NOON)
+        log.begin(NOON)
         log.bring(part("T", 1), part("U", 2, time=NOON + GRACE, arrived=NOON + GRACE))
         log.bring(part("V", 2, 3, time=NOON + GRACE + 1, arrived=NOON + GRACE))
         log.state = snapshot.load(snapshot.dump(log.state))
         assert log.release(math.inf) == ["T", "U", "V"]
         assert log.faults() == {"T": Fault.LATE, "U": Fault.LATE, "V": None}
         torn = log.unit("T")
-        assert "when reading a shard began" in (torn.cause or "")
+        assert "when reading began" in (torn.cause or "")
         assert (torn.status, torn.obstacle) == (UnitStatus.FAILED, None), "a person decides"
         assert conflict(log.unit("V"), log.unit("U")), "it holds back what conflicts with it"
 
-    def test_is_known_by_its_reader_before_any_record_of_it_comes(self) -> None:
-        shards = Shards()
-        told = ReadingReport(BOTH, {}, {}, {}, {"s1": NOON})
-        shards.watermark.report(told)
-        shards.watermark.report(replace(told, started={"s0": NOON - 9_000}))
+    def test_is_read_from_the_first_time_that_was_proposed(self) -> None:
         log = Log()
-        log.bring(part("T", 1))
-        release(log.state, RULES, 0, math.inf, shards.watermark.started_ms)
-        assert log.faults() == {"T": Fault.LATE}
+        assert [entry.kind for entry in log.begin(NOON)] == [EntryKind.CONTROL]
+        assert log.begin(NOON - 1) == log.begin(NOON + 7) == []
+        assert snapshot.load(snapshot.dump(log.state)).started_ms == NOON
 
-    def test_counts_with_its_latest_begin_of_all_shards(self) -> None:
-        log = Log()
-        assert [entry.kind for entry in log.begin("s0", NOON)] == [EntryKind.CONTROL]
-        assert log.begin("s1", NOON - 1) == []
-        log.begin("s2", NOON + 7)
-        assert log.state.started_ms == NOON + 7
-
-    async def test_is_known_before_the_log_has_a_position_of_it(self) -> None:
+    async def test_is_answered_for_when_the_time_is_durable(self) -> None:
         store, settings = MemoryStore(), LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=60.0)
         async with owned_log(store, settings, RULES) as owner:
-            for _ in range(2):
-                await owner.begin("s0", NOON)
+            assert await asyncio.gather(*(owner.begin(NOON + n) for n in range(3))) == [NOON] * 3
+            assert load_state(store, settings.partition).started_ms == NOON
+        async with owned_log(store, replace(settings, owner="b"), RULES) as owner:
+            assert await owner.begin(NOON + 60_000) == NOON
             assert await owner.position("s0") is None
-        state = load_state(store, settings.partition)
-        assert (state.started_ms, state.positions, state.next_id) == (NOON, {}, 1)
+        assert load_state(store, settings.partition).next_id == 1
 
-    def test_changes_nothing_where_units_have_ends(self) -> None:
-        log = Log(UowSettings())
-        assert log.begin("s0", NOON) == []
+    def test_is_read_anew_from_a_stream_that_the_log_adopts(self) -> None:
+        log = Log()
+        log.begin(NOON)
+        for entries in (stream_entries(log.state, one, "l", adopt=True) for one in ("old", "new")):
+            assert entries
+        assert log.state.started_ms is None
 
 
 class TestWhatComesAfterwards:

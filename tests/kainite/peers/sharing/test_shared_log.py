@@ -268,10 +268,11 @@ async def test_the_owner_asks_at_once_where_a_unit_waits_for_nothing_else(monkey
     noon = 1_700_000_000_000
     async with members(uow=UowSettings(end=UowEnd.WATERMARK, grace=0.0)) as all_:
         a, b = await all_.join("a"), await all_.join("b")
-        b.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s1": 0.0}, {"s1": noon}, {"s1": noon - 60_000})
+        b.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s1": 0.0}, {"s1": noon})
         a.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0}, {"s0": noon})
         one = replace(fragment("T", [1]), time=noon * 1_000_000, arrived_ms=noon)
-        await b.begin("s1", noon - 70_000)
+        assert await b.begin(noon - 70_000) == noon - 70_000
+        assert await b.begin(noon) == await a.begin(noon) == noon - 70_000, "the log has one beginning"
         await b.append("s1", at(1), at(1), [one])
         assert a.owner is not None
         owner = a.owner

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.processors.dsql_values import conversion
+from kainite.uow.dsql_values import conversion
 
 EPOCH = datetime(1970, 1, 1)
 STAMP = "timestamp(6) without time zone"
