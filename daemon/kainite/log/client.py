@@ -88,6 +88,7 @@ class LogClient(Protocol):
         changes nothing, and returns when the original is durable.
 
         Raises:
+            LogAppendError: the owner cannot decide on the append; no owner can, and nothing of it is in the log.
             LogRequestError: ``first`` is not beyond the shard's position but ``last`` is; the
                 caller cuts its batch there.
             LogFencedError: another owner has the log partition; no further append can succeed.

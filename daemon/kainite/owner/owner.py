@@ -36,7 +36,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 
 from kainite.base.clock import boot_seconds, epoch_ms
-from kainite.base.errors import KainiteError, LogError, LogFencedError, LogRequestError, LogUnavailableError
+from kainite.base.errors import KainiteError, LogAppendError, LogFencedError, LogRequestError, LogUnavailableError
 from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
 from kainite.base.position import Position
@@ -226,7 +226,13 @@ class LogOwner:
             )
         if fragments and (arrived_ms := fragments[0].arrived_ms) is not None:
             self._watermark.learn(arrived_ms)
-        entries = self._decided(lambda state: collect(state, self._uow, shard_id, last, fragments, epoch_ms()))
+        try:
+            entries = self._decided(lambda state: collect(state, self._uow, shard_id, last, fragments, epoch_ms()))
+        except Exception as error:
+            raise LogAppendError(
+                f"the log's owner cannot decide on records {first.sequence} to {last.sequence} of shard {shard_id}, "
+                f"an error in Kainite: {error!r}"
+            ) from error
         self._ending.collected()
         await self._enqueue(entries)
 
@@ -279,14 +285,17 @@ class LogOwner:
     def _decided(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> Sequence[Entry]:
         """Returns the entries that ``decide`` has folded; the owner fails where ``decide`` raises after it folded some.
 
-        Such entries never come into the queue. Every later entry would have another transaction id than its fold.
+        Such entries never come into the queue. Every later entry would have another transaction id than its fold. The
+        next owner begins with what is durable; what the decision was made for, whoever asked is told
+        (:mod:`kainite.peers.sharing.refused_appends`).
         """
         next_id = self.state.next_id
         try:
             return decide(self.state)
         except BaseException as error:
             if self.state.next_id != next_id:
-                self._tasks.fail(LogError(f"the log's owner broke in the midst of a decision: {error!r}"))
+                _logger.exception("log's owner gives up its state")
+                self._tasks.fail(LogUnavailableError(f"the log's owner broke in the midst of a decision: {error!r}"))
             raise
 
     async def _enqueue(self, entries: Sequence[Entry]) -> None:

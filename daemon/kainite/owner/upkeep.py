@@ -17,11 +17,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from kainite.base.clock import epoch_ms
-from kainite.base.errors import LogCorruptError
+from kainite.base.errors import KainiteError, LogCorruptError
 from kainite.base.waiting import wait_until_set
 from kainite.log.collecting.overdue import expire
 from kainite.log.collecting.waiting import Waiting
@@ -39,6 +40,8 @@ from kainite.owner.names import NamesMove, deletable, next_move
 from kainite.owner.refit import Refitting, is_kept, refit_entries
 from kainite.owner.requests import decide, refusal, unit_asked
 from kainite.settings import LogSettings, UowSettings
+
+_logger = logging.getLogger(__name__)
 
 LOOKS: Final = 5
 """The most runs of the upkeep in the time of one poll, however often outcomes are announced."""
@@ -151,7 +154,13 @@ class LogUpkeep:
                 journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=(request_id,)))
             return journal.entries
 
-        await owner.write(decided)
+        try:
+            await owner.write(decided)
+        except KainiteError:
+            raise
+        except Exception as error:  # an error in Kainite: the next owner must not meet the request again
+            _logger.exception("request refused")
+            return refusal(f"the log's owner cannot decide on the request, an error in Kainite: {error!r}")
         return answer
 
     async def _move_names(self, owner: UpkeptOwner) -> None:

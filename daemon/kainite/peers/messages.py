@@ -11,6 +11,7 @@ message                    sent by      says
 :class:`Joined`            owner        the member may ask; how many bytes of its appends may be unanswered (*credit*)
 :class:`Elsewhere`         anybody      the sender does not own the partition; the owner's address, if known
 :class:`RequestRefused`    owner        the log's state forbids a request, and always will
+:class:`AppendBroken`      owner        the owner cannot decide on an append: an error in Kainite itself
 :class:`ShardStart`        member       the time from which on a shard is read that is not read from its beginning
 :class:`ShardAppend`       member       the fragments of one processRecords call
 :class:`Appended`          owner        the start, or the fragments, are durable
@@ -118,6 +119,10 @@ class Elsewhere(PeerMessage, frozen=True):
 
 
 class RequestRefused(PeerMessage, frozen=True):
+    cause: str
+
+
+class AppendBroken(PeerMessage, frozen=True):
     cause: str
 
 
@@ -243,6 +248,7 @@ Message: TypeAlias = (
     | Joined
     | Elsewhere
     | RequestRefused
+    | AppendBroken
     | ShardStart
     | ShardAppend
     | Appended

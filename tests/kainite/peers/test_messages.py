@@ -14,6 +14,7 @@ from kainite.base.position import Position
 from kainite.peers.messages import (
     MAX_NUMBER,
     PEERS,
+    AppendBroken,
     Appended,
     Elsewhere,
     FeedBatch,
@@ -43,6 +44,7 @@ GOLDEN: list[tuple[Message, str]] = [
     (Joined(7, 0, 100), "94a64a6f696e65640700" + "64"),
     (Elsewhere(0, 0, "h:1"), "94a9456c736577686572650000a3683a31"),
     (RequestRefused(7, 3, "no"), "94ae526571756573745265667573656407" + "03a26e6f"),
+    (AppendBroken(7, 3, "no"), "94ac417070656e6442726f6b656e07" + "03a26e6f"),
     (
         ShardAppend(7, 3, "s", AT, AT, memoryview(b"a"), memoryview(b"b")),
         "98ab5368617264417070656e640703a17392a43439363301" + "92a43439363301c40161c40162",

@@ -47,13 +47,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from kainite.base.errors import KainiteError, LogProtocolError, LogRequestError, LogUnavailableError
+from kainite.base.errors import KainiteError, LogAppendError, LogProtocolError, LogRequestError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
 from kainite.peers.connection.credit import Credit
 from kainite.peers.connection.generation import OwnerGeneration
 from kainite.peers.messages import (
     MAX_NUMBER,
+    AppendBroken,
     Appended,
     Elsewhere,
     Join,
@@ -220,6 +221,8 @@ class MemberConversation:
                 return self._answered(Answered(number))
             case RequestRefused(number=number, cause=cause):
                 return self._answered(Answered(number, error=LogRequestError(cause)))
+            case AppendBroken(number=number, cause=cause):
+                return self._answered(Answered(number, error=LogAppendError(cause)))
             case PositionAnswer(number=number, place=place):
                 return self._answered(Answered(number, None if place is None else place.position))
         raise LogProtocolError(f"an owner sent {type(message).__name__}")

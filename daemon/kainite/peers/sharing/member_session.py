@@ -22,13 +22,14 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from kainite.base.errors import LogProtocolError, LogRequestError
+from kainite.base.errors import LogAppendError, LogProtocolError, LogRequestError
 from kainite.base.waiting import wait_until_set
 from kainite.log.client import ReadingReport
 from kainite.owner.owner import LogOwner
 from kainite.peers.fragments import decode_fragments
 from kainite.peers.messages import (
     MAX_NUMBER,
+    AppendBroken,
     Appended,
     Join,
     Joined,
@@ -125,6 +126,8 @@ class MemberSession:
             await owner.append(message.shard, first, last, fragments)
         except LogRequestError as error:
             answer: Message = RequestRefused(owner.generation, number, str(error))
+        except LogAppendError as error:
+            answer = AppendBroken(owner.generation, number, str(error))
         else:
             answer = Appended(owner.generation, number)
         await self._peer.send(answer)
