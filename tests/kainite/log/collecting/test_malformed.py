@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -14,13 +15,17 @@ from kainite.log.collecting.overdue import expire
 from kainite.log.format.entry import Entry, Fault, UnitMeta, UnitStatus
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
-from kainite.settings import UowOrder, UowSettings
+from kainite.log.state.loading import load_state
+from kainite.settings import LogSettings, UowOrder, UowSettings
+from kainite.store.memory import MemoryStore
 from kainite.uow.delta import MAX_NATURAL, UnitEnd
 from kainite.uow.fragment import Fragment, Reject
 from support.log_builders import fragment
+from support.owned_log import owned_log
 
 DENSE = UowSettings(order=UowOrder.DENSE, first_number=1)
 ORDERS = [DENSE, UowSettings(order=UowOrder.ARRIVAL)]
+OWNED = LogSettings(table="t", owner="me", lease=1000.0, heartbeat=100.0, put_interval=0.0, poll=100.0)
 BROKEN = Reject("no delta", "{}")
 
 
@@ -151,3 +156,28 @@ def test_whatever_comes_each_unit_ends_and_a_replay_gives_the_same(
     assert not log.state.open, "nothing is open for ever"
     sound = [number for number, fault in log.units().values() if number is not None and fault is None]
     assert rules.order is UowOrder.ARRIVAL or sound == sorted(set(sound)), "no number is out of its turn"
+
+
+@settings(max_examples=20, deadline=None)
+@given(steps=st.lists(st.lists(_FRAGMENTS, max_size=3), min_size=1, max_size=8))
+def test_a_restart_of_the_owner_after_each_append_finds_what_it_had_in_memory(steps: list[list[Fragment]]) -> None:
+    asyncio.run(appended_with_restarts(steps))
+
+
+async def appended_with_restarts(steps: list[list[Fragment]]) -> None:
+    store = MemoryStore()
+    for number, fragments in enumerate(steps, 1):
+        async with asyncio.timeout(30), owned_log(store, OWNED, DENSE) as owner:
+            await owner.append("s0", Position(number), Position(number), fragments)
+            await owner.write(lambda state: expire(state, DENSE, 0, list(state.open)[:2]))
+            before = timeless(owner.state)
+            assert is_indexed(owner.state)
+        assert timeless(load_state(store, OWNED.partition, names=True)) == before
+
+
+def timeless(state: FoldedLog) -> bytes:
+    """Returns a state as bytes, without the times of units' first fragments: a batch is formed after its entries."""
+    copy = snapshot.load(snapshot.dump(state))
+    for unit in [*copy.open.values(), *(unit.late for unit in copy.units.values() if unit.late is not None)]:
+        unit.opened_ms = 0
+    return snapshot.dump(copy)
