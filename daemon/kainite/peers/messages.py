@@ -65,13 +65,16 @@ CLIENT_LIMITS: Final = Limits(
 positions beside appends that wait for room, so the bounds on what is under way are wide: the credit that a member is
 given is narrower (:mod:`kainite.peers.sharing.member_session`)."""
 
+MAX_SECONDS: Final = 1e12
+
 Natural: TypeAlias = Annotated[int, Meta(ge=0)]
 """A whole number from 0; msgpack has none beyond 2⁶⁴."""
 
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 Name: TypeAlias = Annotated[str, Meta(max_length=1_024)]
 Text: TypeAlias = Annotated[str, Meta(max_length=1 << 20)]
-Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
+"""An age. The bounds refuse infinity and, since nothing compares with it, NaN: either would stay the best that is known."""
 Shards: TypeAlias = Annotated[frozenset[Name], Meta(max_length=100_000)]
 Key: TypeAlias = Annotated[dict[Name, Text], Meta(max_length=1_000)]
 

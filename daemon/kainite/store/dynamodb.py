@@ -189,13 +189,13 @@ class DynamoDBStore:
         expected = first_id
         for item in self._slots_from(partition, first_id, last_id, data=data, strong=strong):
             slot = slot_from(item)
-            if slot.is_fence or slot.next_id <= first_id:
-                continue
-            if slot.first_id > expected:
+            if slot.first_id > expected:  # a fence stands right behind a batch, too
                 if strong:
                     raise LogCorruptError(f"log partition {partition} has no entry {expected}")
                 yield from self.read_batches(partition, expected, last_id, data=data, strong=True)
                 return
+            if slot.is_fence or slot.next_id <= first_id:
+                continue
             yield self._batch_from(partition, item, slot, data=data)
             expected = slot.next_id
 

@@ -102,6 +102,8 @@ def test_a_body_that_is_cut_or_too_long_is_refused(message: Message) -> None:
         ["PositionAnswer", 1, 0, ["1", -1]],
         ["ReadingAnswer", 1, 0, ["s"], {"s": -0.5}, {}, {}, {}],
         ["ReadingAnswer", 1, 0, ["s"], {}, {}, {"s": -1}, {}],
+        ["ReadingAnswer", 1, 0, ["s"], {"s": float("nan")}, {}, {}, {}],
+        ["ReadingAnswer", 1, 0, ["s"], {}, {"s": float("inf")}, {}, {}],
         ["OutcomesAt", 1, 0, -2],
         ["RowRequest", 1, 0, "l", "t", {"id": 1}],
         ["RowAnswer", 1, 0, [[1]], 1],
