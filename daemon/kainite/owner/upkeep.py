@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
@@ -25,6 +26,7 @@ from kainite.base.clock import epoch_ms
 from kainite.base.errors import KainiteError, LogCorruptError
 from kainite.base.waiting import wait_until_set
 from kainite.log.collecting.overdue import expire
+from kainite.log.collecting.unit_entries import RELEASED
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
@@ -45,6 +47,10 @@ _logger = logging.getLogger(__name__)
 
 LOOKS: Final = 5
 """The most runs of the upkeep in the time of one poll, however often outcomes are announced."""
+
+
+REST: Final = 20.0
+"""The least time between two looks for overdue units, in multiples of the time that a look takes."""
 
 
 class UpkeptOwner(EntryWriter, Protocol):
@@ -81,6 +87,7 @@ class LogUpkeep:
         self._audit = audit
         self._waiting = waiting
         self._looking = looking
+        self._rested_at = 0.0
 
     async def run(self, owner: UpkeptOwner) -> None:
         """Takes the steps now and then, until cancelled; raises as :meth:`run_once`."""
@@ -102,14 +109,31 @@ class LogUpkeep:
             await self._take_outcomes(owner)
         if self._looking.requests_due():
             await self._answer_requests(owner)
-        await owner.write(lambda state: expire(state, self._uow, epoch_ms(), self._waiting.overdue(state.open.keys())))
+        await self._expire(owner)
         if self._is_due(owner.state):
             await self._move_names(owner)
             await self._snapshot(owner)
 
+    async def _expire(self, owner: UpkeptOwner) -> None:
+        """Fails what is overdue and releases what may go, some at a time; rests where a look takes long."""
+        clock = time.perf_counter
+        more = clock() >= self._rested_at
+
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            nonlocal more
+            began = clock()
+            entries = expire(state, self._uow, epoch_ms(), self._waiting.overdue(state.open.keys()))
+            more = len(entries) >= RELEASED
+            self._rested_at = clock() + REST * (clock() - began)
+            return entries
+
+        while more:
+            await owner.write(decided)
+
     def _is_due(self, state: FoldedLog) -> bool:
         """Returns whether to write a snapshot: its cost grows with the units in it, so as many entries come first."""
-        return state.next_id - state.snapshot_since > max(self._settings.snapshot_entries, len(state.units))
+        units = len(state.units) + len(state.open)
+        return state.next_id - state.snapshot_since > max(self._settings.snapshot_entries, units)
 
     async def _take_outcomes(self, owner: UpkeptOwner) -> None:
         partition = outcomes_partition(self._settings.partition)
@@ -185,8 +209,11 @@ class LogUpkeep:
         document = snapshot.capture(state)
         since, parts = state.next_id, snapshot.parts(document)
         written: list[int] = []
-        while (part := await asyncio.to_thread(next, parts, None)) is not None:
-            written.append(await _control(owner, ControlMeta(SNAPSHOT_PART), part))
+        try:
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                written.append(await _control(owner, ControlMeta(SNAPSHOT_PART), part))
+        finally:
+            state.take_units_back()
         latest = await _control(owner, ControlMeta(SNAPSHOT, since), snapshot.manifest(written))
         # Computed for the snapshot, which is durable by now; the folded state may be ahead of the durable entries.
         needed = await asyncio.to_thread(snapshot.needed_by, document)

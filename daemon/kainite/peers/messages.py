@@ -74,7 +74,7 @@ Number: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 Name: TypeAlias = Annotated[str, Meta(max_length=1_024)]
 Text: TypeAlias = Annotated[str, Meta(max_length=1 << 20)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
-"""An age. The bounds refuse infinity and, since nothing compares with it, NaN: either would stay the best that is known."""
+"""An age. The bounds refuse infinity and NaN: either would stay the best that is known for good."""
 Shards: TypeAlias = Annotated[frozenset[Name], Meta(max_length=100_000)]
 Key: TypeAlias = Annotated[dict[Name, Text], Meta(max_length=1_000)]
 

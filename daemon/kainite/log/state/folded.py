@@ -194,12 +194,13 @@ class FoldedLog:
             self._fold.add(unit.copy())
             self._wait_for(unit)
 
-    def captured_units(self) -> list[UnitState]:
-        """Returns a copy of the unresolved units, by transaction id, which later entries do not change."""
-        units = dict(self.units)
-        for tid in self._fold.late.values():
-            units[tid] = units[tid].copy()
-        return list(units.values())
+    def lend_units(self) -> tuple[list[OpenUnit], list[UnitState]]:
+        """Returns the open and the unresolved units, which later entries do not change (:meth:`UnitFold.lend`)."""
+        return self._fold.lend(self.next_id)
+
+    def take_units_back(self) -> None:
+        """Notes that nobody looks any more at the units that were lent."""
+        self._fold.take_back()
 
     def collecting(self, uow: str) -> UnitState | None:
         """Returns the failed unit to which parts that come late still belong; None when there is none."""
