@@ -2,7 +2,8 @@
 
 ``python -m simulation --tested`` runs each test with its safeguard off, in a process of its own, and fails unless the
 test fails then. Those of the short ways, of the way into the stream, and of the fleet's duties have modules of their
-own: :mod:`~simulation.tested_short_ways`, :mod:`~simulation.tested_extract`, :mod:`~simulation.tested_duties`.
+own: :mod:`~simulation.tested_short_ways`, :mod:`~simulation.tested_collecting`,
+:mod:`~simulation.tested_extract`, :mod:`~simulation.tested_duties`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import msgspec
 
 from kainite.log.client import ReadingReport
 from kainite.peers.connection.generation import OwnerGeneration
-from simulation import tested_duties, tested_extract, tested_short_ways
+from simulation import tested_collecting, tested_duties, tested_extract, tested_short_ways
 from simulation.mutations import Instead, Mutation, answering, value
 
 VARIABLE = "KAINITE_SWITCHED_OFF"
@@ -464,6 +465,8 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{NET_EFFECT_TESTS}::test_what_may_touch_the_row_in_between_ends_the_fold"),
     *(
         ShownByTest(mutation, test)
-        for mutation, test in (*tested_short_ways.OFF, *tested_extract.OFF, *tested_duties.OFF)
+        for mutation, test in (
+            *tested_short_ways.OFF, *tested_collecting.OFF, *tested_extract.OFF, *tested_duties.OFF
+        )
     ),
 )  # fmt: skip

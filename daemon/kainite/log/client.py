@@ -37,6 +37,7 @@ class ReadingReport:
             log.
         arrived: for each such shard, the arrival of its last record in the log, by Kinesis' clock in milliseconds since
             the epoch; all earlier records of the shard are in the log too.
+        waiting: those of ``shards`` that are not read before their parents, which are among ``shards`` too.
         started: for shards that are not read from their beginning, and of which the log has no record yet, the time
             from which on they are read, by the same clock.
     """
@@ -46,6 +47,7 @@ class ReadingReport:
     tips: Mapping[str, float] = field(default_factory=dict)
     arrived: Mapping[str, int] = field(default_factory=dict)
     started: Mapping[str, int] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
 
     def aged(self, seconds: float) -> ReadingReport:
         """Returns the report with ages that have grown by ``seconds``."""
@@ -54,6 +56,13 @@ class ReadingReport:
 
 
 class LogClient(Protocol):
+    @property
+    def hold_ms(self) -> int | None:
+        """Returns the arrival beyond which no shard is to be read further now; None while all may be read.
+
+        Milliseconds since the epoch by Kinesis' clock (:mod:`kainite.owner.reading_turn`).
+        """
+
     async def position(self, shard_id: str) -> Position | None:
         """Returns the position of the shard's last durable record in the log; None when the log has none of the shard.
 

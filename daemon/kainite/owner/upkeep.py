@@ -3,8 +3,8 @@
 1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
    copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
    :mod:`kainite.owner.looking` decides when the owner looks for outcomes and requests.
-2. *requests*: retry and discard are decided, appended, and then answered. The retry of a unit that did not fit the
-   catalogue judges its deltas anew first (:mod:`kainite.owner.refit`).
+2. *requests*: retry, discard and skip (:mod:`kainite.owner.skipping`) are decided, appended, and then answered. The
+   retry of a unit that did not fit the catalogue judges its deltas anew first (:mod:`kainite.owner.refit`).
 3. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.collecting.waiting`).
 4. *names* of dispatched units move on (:mod:`kainite.owner.names`), before each snapshot.
 5. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from kainite.base.clock import epoch_ms
@@ -41,6 +41,7 @@ from kainite.owner.mount import Mount
 from kainite.owner.names import NamesMove, deletable, next_move
 from kainite.owner.refit import Refitting, is_kept, refit_entries
 from kainite.owner.requests import decide, refusal, unit_asked
+from kainite.owner.skipping import SKIP, skip
 from kainite.settings import LogSettings, UowSettings
 
 _logger = logging.getLogger(__name__)
@@ -152,6 +153,8 @@ class LogUpkeep:
 
     async def _carry_out(self, owner: UpkeptOwner, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
         """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
+        if request.get("action") == SKIP:
+            return await self._skip(owner, request_id, request)
         answer: Mapping[str, str] = {}
         unit = unit_asked(owner.state, request) if request.get("action") == "retry" else None
         entries = unit.entries if unit else ()
@@ -178,14 +181,33 @@ class LogUpkeep:
                 journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=(request_id,)))
             return journal.entries
 
+        broken = await self._write(owner, decided)
+        return broken or answer
+
+    async def _skip(self, owner: UpkeptOwner, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
+        answer: Mapping[str, str] = {}
+
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            nonlocal answer
+            journal = Journal(state, epoch_ms())
+            answer = skip(journal, self._uow, request_id, request)
+            return journal.entries
+
+        broken = await self._write(owner, decided)
+        return broken or answer
+
+    async def _write(
+        self, owner: UpkeptOwner, decide: Callable[[FoldedLog], Sequence[Entry]]
+    ) -> Mapping[str, str] | None:
+        """Appends what a request decides; returns a refusal where deciding breaks, so that no other owner meets it."""
         try:
-            await owner.write(decided)
+            await owner.write(decide)
         except KainiteError:
             raise
-        except Exception as error:  # an error in Kainite: the next owner must not meet the request again
+        except Exception as error:
             _logger.exception("request refused")
             return refusal(f"the log's owner cannot decide on the request, an error in Kainite: {error!r}")
-        return answer
+        return None
 
     async def _move_names(self, owner: UpkeptOwner) -> None:
         recent = owner.state.recent

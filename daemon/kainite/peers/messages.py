@@ -165,9 +165,11 @@ class PositionAnswer(PeerMessage, frozen=True):
 
 
 class ReadingRequest(PeerMessage, frozen=True):
-    """Attributes: backlog: why the log takes no more records from the shards; empty while it takes them."""
+    """Attributes: backlog: why the log takes no more records from the shards; empty while it takes them; hold_ms: as
+    :attr:`~kainite.log.client.LogClient.hold_ms`."""
 
     backlog: str
+    hold_ms: Natural | None = None
 
 
 class ReadingAnswer(PeerMessage, frozen=True):
@@ -178,6 +180,7 @@ class ReadingAnswer(PeerMessage, frozen=True):
     tips: dict[Name, Seconds] = {}
     arrived: dict[Name, Natural] = {}
     started: dict[Name, Natural] = {}
+    waiting: Shards = frozenset()
 
 
 class Follow(PeerMessage, frozen=True):

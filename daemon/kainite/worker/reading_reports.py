@@ -49,4 +49,4 @@ def _reading(keeper: LeaseKeeper, consumers: Consumers) -> ReadingReport | None:
     tips = {shard: now - far.at_tip for shard, far in reached.items() if far.at_tip is not None}
     arrived = {shard: far.arrived_ms for shard, far in reached.items() if far.arrived_ms is not None}
     started = {shard: at for shard, reading in readings.items() if (at := reading.started_ms) is not None}
-    return ReadingReport(shards, ages, tips, arrived, started)
+    return ReadingReport(shards, ages, tips, arrived, started, keeper.behind_parents)

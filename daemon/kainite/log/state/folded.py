@@ -88,6 +88,8 @@ class FoldedLog:
         """The latest snapshot is the state that the entries below this id add up to."""
         self.waiting_bytes = 0
         """About how much memory the units that are not resolved take."""
+        self.open_deltas = 0
+        """How many deltas the units have that are being collected."""
         self.schemes: dict[str, Scheme] = {}
         self.misfits: dict[int, None] = {}
         self.ended = EndedUnits()
@@ -127,6 +129,8 @@ class FoldedLog:
         if isinstance(entry.meta, UnitMeta):  # most entries are units
             self._remember_ended(entry.meta)
             self._leave_ready(entry.meta.uow)
+            if (opened := self.open.get(entry.meta.uow)) is not None:
+                self.open_deltas -= opened.count
             unit = self._fold.dispatch(tid, entry, entry.meta)
             self._dispatched(entry.meta)
             self._wait_for(unit)
@@ -135,6 +139,7 @@ class FoldedLog:
             if entry.meta.end is not None:  # it may take the unit's number away
                 self._leave_ready(entry.meta.uow)
             self._collected(self._fold.collect(tid, entry, entry.meta, time_ms))
+            self.open_deltas += entry.meta.count
             return
         self._remember_late(entry.meta)
         if isinstance(entry.meta, RefitMeta) and entry.meta.unit in self.units:

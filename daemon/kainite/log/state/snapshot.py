@@ -322,6 +322,7 @@ def _state(captured: Captured) -> FoldedLog:
     state.stream = header.stream
     state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in header.positions.items()}
     state.open.update((unit.uow, unit) for unit in captured.open)
+    state.open_deltas = sum(unit.count for unit in captured.open)
     state.ready = captured.ready
     segments = (Segment(*segment) for segment in header.segments)
     numbers = NumberSet(header.numbers, header.numbers_since)

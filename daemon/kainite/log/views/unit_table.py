@@ -189,7 +189,7 @@ def _open_row(unit: OpenUnit, signature: list[str], times: UnitTimes) -> LogRow:
         trans_out=unit.count,
         number=unit.number,
         kind=unit.kind,
-        cause="; ".join(unit.causes) or None,
+        cause="; ".join(unit.causes) or _awaited(unit),
         offending=unit.offending,
         **asdict(times),
     )
@@ -265,3 +265,8 @@ def signatures(entry: Entry) -> list[str]:
     except (LogCorruptError, LookupError, TypeError, AttributeError):
         return [UNREADABLE]
     return list(dict.fromkeys(shown))
+
+
+def _awaited(unit: OpenUnit) -> str | None:
+    """Returns why a complete unit is not dispatched yet; None for one that is not complete."""
+    return f"complete; the units with lower numbers than {unit.number} go first" if unit.complete else None

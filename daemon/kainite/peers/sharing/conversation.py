@@ -117,6 +117,7 @@ class Asked:
 
     number: int
     backlog: str
+    hold_ms: int | None = None
 
 
 MemberHeard: TypeAlias = Opened | Answered | Asked
@@ -195,7 +196,7 @@ class MemberConversation:
         """Answers the owner's question ``number`` with a report."""
         told = report or NO_READING
         ages, times = (dict(told.read), dict(told.tips)), (dict(told.arrived), dict(told.started))
-        self._out.append(ReadingAnswer(self._generation.value, number, told.shards, *ages, *times))
+        self._out.append(ReadingAnswer(self._generation.value, number, told.shards, *ages, *times, told.waiting))
 
     def _joined(self, message: Message) -> MemberHeard:
         match message:
@@ -215,8 +216,8 @@ class MemberConversation:
             raise not_the_owner(message)
         self._generation.check(message.generation)
         match message:
-            case ReadingRequest(number=number, backlog=backlog):
-                return Asked(number, backlog)
+            case ReadingRequest(number=number, backlog=backlog, hold_ms=hold_ms):
+                return Asked(number, backlog, hold_ms)
             case Appended(number=number):
                 return self._answered(Answered(number))
             case RequestRefused(number=number, cause=cause):

@@ -159,10 +159,12 @@ class MemberSession:
         for old in list(self._asked)[:-QUESTIONS_KEPT]:
             del self._asked[old]
         backlog = str(self._owner.backlog() or "")
-        await self._peer.send(ReadingRequest(self._owner.generation, self._questions, backlog))
+        await self._peer.send(ReadingRequest(self._owner.generation, self._questions, backlog, self._owner.hold_ms))
 
     def _report(self, answer: ReadingAnswer) -> None:
         asked = self._asked.pop(answer.number, None)
         if asked is not None and answer.shards:
-            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived, answer.started)
+            told = ReadingReport(
+                answer.shards, answer.read, answer.tips, answer.arrived, answer.started, answer.waiting
+            )
             self._owner.report(told.aged(self._clock() - asked))

@@ -120,6 +120,11 @@ class SharedLog:
 
     # What shards use.
 
+    @property
+    def hold_ms(self) -> int | None:
+        log = self.present_log.log
+        return None if log is None else log.hold_ms
+
     async def position(self, shard_id: str) -> Position | None:
         return await self.present_log.ask(lambda log: log.position(shard_id))
 
