@@ -63,6 +63,6 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          value(_all_shards),
          f"{OWNER_TESTS}/test_reading_turn.py"
          "::test_a_shard_of_which_nothing_is_known_holds_the_others_unless_it_waits_for_its_parent"),
-    _off("no unit is gone past by a skip", "kainite.owner.skipping:min", value(lambda units, default: default),
+    _off("no unit is gone past by a skip", "kainite.owner.skipping:_lowest_known", answering(None),
          f"{OWNER_TESTS}/test_skipping.py::test_what_would_go_past_a_unit_or_means_nothing_is_refused"),
 )  # fmt: skip

@@ -19,6 +19,7 @@ from kainite.log.collecting.overdue import give_up_numbers
 from kainite.log.collecting.standing import next_number
 from kainite.log.collecting.unit_entries import release_ready
 from kainite.log.format.entry import EntryKind, StatusMeta
+from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.owner.requests import OK, refusal
 from kainite.settings import UowOrder, UowSettings
@@ -28,6 +29,12 @@ SKIP: Final = "skip"
 """The action of such a request."""
 
 _NUMBER: Final = re.compile("[0-9]{1,19}", re.ASCII)
+
+
+def _lowest_known(state: FoldedLog, first: int, last: int) -> tuple[int, str] | None:
+    """Returns the lowest of some numbers that a unit has that is being collected, with the unit's name."""
+    numbered = ((unit.number, unit.uow) for unit in state.open.values() if unit.number is not None)
+    return min((each for each in numbered if first <= each[0] <= last), default=None)
 
 
 def skip(journal: Journal, rules: UowSettings, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
@@ -45,8 +52,7 @@ def skip(journal: Journal, rules: UowSettings, request_id: str, request: Mapping
     first, last = next_number(state, rules), int(told)
     if last < first:
         return refusal(f"number {first} is awaited, which is beyond {last}")
-    numbered = ((unit.number, unit.uow) for unit in state.open.values() if unit.number is not None)
-    known = min((each for each in numbered if first <= each[0] <= last), default=None)
+    known = _lowest_known(state, first, last)
     if known is not None:
         below = f"skip at most {known[0] - 1}" if known[0] > first else "it goes when it is complete, or overdue"
         return refusal(f"unit {known[1]} has number {known[0]} and is being collected: {below}")
