@@ -16,20 +16,20 @@ POLL_SECONDS: Final = 0.1
 
 
 @dataclass(slots=True)
-class Asked:
+class LeftRequest:
     """A request that was left in the inbox, and what it is about."""
 
     about: str
     request_id: str
 
 
-def leave(store: DynamoDBStore, partition: str, about: str, request: Mapping[str, str]) -> Asked:
+def leave(store: DynamoDBStore, partition: str, about: str, request: Mapping[str, str]) -> LeftRequest:
     """Leaves a request, with the name of who asks."""
     by = f"{getpass.getuser()}@{socket.gethostname()}"
-    return Asked(about, store.put_request(partition, {**request, "by": by}))
+    return LeftRequest(about, store.put_request(partition, {**request, "by": by}))
 
 
-def take_answer(store: DynamoDBStore, partition: str, asked: Asked, more: int, timeout: float) -> dict[str, str]:
+def take_answer(store: DynamoDBStore, partition: str, asked: LeftRequest, more: int, timeout: float) -> dict[str, str]:
     """Waits for the answer to a request; ``more`` others are left behind it.
 
     Raises:

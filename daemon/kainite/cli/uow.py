@@ -15,7 +15,7 @@ from typing import Final
 import click
 
 from kainite.base.errors import LogRequestError
-from kainite.cli.inbox import Asked, leave, take_answer
+from kainite.cli.inbox import LeftRequest, leave, take_answer
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
@@ -145,7 +145,7 @@ def _resolve(store: DynamoDBStore, partition: str, action: str, names: Sequence[
         LogRequestError: the only unit that was named is refused.
         LogUnavailableError: no answer came for ``timeout`` seconds.
     """
-    left, asked, refused = deque(names), deque[Asked](), 0
+    left, asked, refused = deque(names), deque[LeftRequest](), 0
     while left or asked:
         while left and len(asked) < AT_ONCE:
             name = left.popleft()

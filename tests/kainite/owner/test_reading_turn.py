@@ -106,7 +106,7 @@ def test_what_waits_and_for_what_is_said(caplog: pytest.LogCaptureFixture) -> No
     st.lists(st.integers(0, 3), max_size=60),
 )
 def test_whatever_stands_on_the_shards_all_of_it_is_read(arrivals: list[list[int]], turns: list[int]) -> None:
-    """The log is over its bound for ever, readers take turns at random: each shard is read to its end all the same."""
+    """Reads each shard to its end, although the log is over its bound for ever and readers take turns at random."""
     world = World(3)
     left = {f"s{number}": sorted(times) for number, times in enumerate(arrivals)}
     done: dict[str, int] = {}

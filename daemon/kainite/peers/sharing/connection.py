@@ -51,7 +51,7 @@ class OwnerConnection:
         self.backlog = ""
         """Why the log takes no more records, as the owner said last; empty while it takes them."""
         self.hold_ms: int | None = None
-        """As :attr:`LogClient.hold_ms`, as the owner said last."""
+        """The arrival beyond which no shard is to be read further, as the owner said last; None while all may be."""
         self._conversation = conversation
         self._link = link
         self._reading = reading
