@@ -25,7 +25,7 @@ from typing import Final, Protocol
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import KainiteError, LogCorruptError
 from kainite.base.waiting import wait_until_set
-from kainite.log.collecting.overdue import expire
+from kainite.log.collecting.overdue import expire, release_turn
 from kainite.log.collecting.unit_entries import RELEASED
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.contract import LogStore
@@ -118,10 +118,15 @@ class LogUpkeep:
     async def _expire(self, owner: UpkeptOwner) -> None:
         """Fails what is overdue and releases what may go, some at a time; rests where a look takes long."""
         clock = time.perf_counter
-        more = clock() >= self._rested_at
+        more, rested = True, clock() >= self._rested_at
 
         def decided(state: FoldedLog) -> Sequence[Entry]:
             nonlocal more
+            if entries := release_turn(state, self._uow, epoch_ms()):
+                return entries
+            if not rested:
+                more = False
+                return ()
             began = clock()
             entries = expire(state, self._uow, epoch_ms(), self._waiting.overdue(state.open.keys()))
             more = len(entries) >= RELEASED

@@ -58,6 +58,14 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collectio
     return journal.entries
 
 
+def release_turn(state: FoldedLog, rules: UowSettings, now_ms: int) -> list[Entry]:
+    """Dispatches complete units whose turn has come, at most RELEASED of them, without a look at the other units."""
+    journal = Journal(state, now_ms)
+    if rules.order is UowOrder.DENSE:
+        release_ready(journal, rules)
+    return journal.entries
+
+
 def release(
     state: FoldedLog, rules: UowSettings, now_ms: int, until_ms: float, started_ms: int | None = None
 ) -> list[Entry]:
