@@ -39,6 +39,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -50,6 +51,7 @@ from whole_way_parts.daemon import await_events, daemon_settings
 from whole_way_parts.processes import cpu_of, peak_mb_of, pipeline, postgres_tree
 from whole_way_parts.units import MIXES, Mix, records, rendered, statement, uow
 
+from kainite.log.state.loading import read_from_low
 from kainite.log.views.unit_times import load_units
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_demo import services
@@ -217,7 +219,7 @@ def times_in_log(store: DynamoDBStore, units: int) -> dict[str, tuple[float, flo
     while len(times) < units:
         if time.monotonic() > end:
             raise SystemExit(f"the log has the times of {len(times)} of {units} units")
-        found = load_units(store, "0", 0)
+        found = read_from_low(store, "0", partial(load_units, store, "0"))
         for unit in found.units.values():
             known = found.of(unit.tid)
             if known.dispatched_ms is not None and known.applied_ms is not None:

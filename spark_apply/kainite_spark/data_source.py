@@ -38,7 +38,7 @@ from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, SettingsError
 from kainite.log.contract import LogStore
-from kainite.log.state.loading import low_water_mark
+from kainite.log.state.loading import read_from_low
 from kainite.log.state.unit_state import UnitState
 from kainite.log.views.unit_table import LogRow, dispatched_row
 from kainite.log.views.unit_times import load_units
@@ -145,8 +145,7 @@ def log_of(options: Mapping[str, str]) -> Log:
 
 def plan_reading(store: LogStore, partition: str, units_per_task: int) -> list[UnitRange]:
     """Shares all dispatched units of a log partition out to tasks; only the index is read."""
-    first_id = low_water_mark(store, partition)
-    log = load_units(store, partition, first_id)
+    first_id, log = read_from_low(store, partition, lambda low: (low, load_units(store, partition, low)))
     units = [(unit, dispatched_row(unit, log)) for unit in log.units.values()]
     return [_range(units[start : start + units_per_task], first_id) for start in range(0, len(units), units_per_task)]
 

@@ -1,9 +1,10 @@
 """Safeguards that a named test shows, since no schedule does or few do: two streams, large appends, hung children.
 
 ``python -m simulation --tested`` runs each test with its safeguard off, in a process of its own, and fails unless the
-test fails then. Those of the short ways, of the way into the stream, of the fleet's duties, and of targets and sources
-have modules of their own: :mod:`~simulation.tested_short_ways`, :mod:`~simulation.tested_extract`,
-:mod:`~simulation.tested_duties`, :mod:`~simulation.tested_edges`.
+test fails then. Those of the short ways, of collecting, of the way into the stream, of the fleet's duties, and of
+targets and sources have modules of their own: :mod:`~simulation.tested_short_ways`,
+:mod:`~simulation.tested_collecting`, :mod:`~simulation.tested_extract`, :mod:`~simulation.tested_duties`,
+:mod:`~simulation.tested_edges`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import msgspec
 
 from kainite.log.client import ReadingReport
 from kainite.peers.connection.generation import OwnerGeneration
-from simulation import tested_duties, tested_edges, tested_extract, tested_short_ways
+from simulation import tested_collecting, tested_duties, tested_edges, tested_extract, tested_short_ways
 from simulation.mutation import Instead, Mutation, answering, value
 
 VARIABLE = "KAINITE_SWITCHED_OFF"
@@ -467,6 +468,8 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{NET_EFFECT_TESTS}::test_what_may_touch_the_row_in_between_ends_the_fold"),
     *(
         ShownByTest(mutation, test)
-        for mutation, test in (*tested_short_ways.OFF, *tested_extract.OFF, *tested_duties.OFF, *tested_edges.OFF)
+        for mutation, test in (
+            *tested_short_ways.OFF, *tested_collecting.OFF, *tested_extract.OFF, *tested_duties.OFF, *tested_edges.OFF,
+        )
     ),
 )  # fmt: skip

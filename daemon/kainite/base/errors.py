@@ -25,6 +25,7 @@
      |    +-- LogCorruptError         a stored batch does not read back as written
      |    +-- LogUnavailableError     the store did not answer, or the owner has stopped
      |    +-- LogRequestError         a request that the log's state forbids (retry of a committed unit)
+     |    +-- LogAppendError          an append on which the log's owner cannot decide: an error in Kainite itself
      |    +-- LogProtocolError        a peer of the log's service wrote what its protocol forbids
      +-- TargetError              the relational target
           +-- TargetRejectedError     it refused a unit's rows: the unit fails, the rest goes on
@@ -137,6 +138,10 @@ class LogUnavailableError(LogError):
 
 
 class LogRequestError(LogError):
+    pass
+
+
+class LogAppendError(LogError):
     pass
 
 

@@ -1,4 +1,4 @@
-"""``kainite log show``, ``who``, ``serve``, ``status`` and ``adopt-stream``."""
+"""``kainite log show``, ``who``, ``serve``, ``status``, ``skip`` and ``adopt-stream``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kainite.cli.log_status import status
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.settings_warnings import tell_warnings
+from kainite.cli.skip_numbers import skip
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.log.format.entry import UnitStatus
@@ -44,6 +45,7 @@ def log() -> None:
 
 log.add_command(status)
 log.add_command(adopt_stream)
+log.add_command(skip)
 
 
 @log.command("show")

@@ -7,18 +7,15 @@ A command that is killed leaves requests; the owner carries them out. To run the
 
 from __future__ import annotations
 
-import getpass
-import socket
-import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
 
-from kainite.base.errors import LogRequestError, LogUnavailableError
+from kainite.base.errors import LogRequestError
+from kainite.cli.inbox import LeftRequest, leave, take_answer
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
@@ -30,7 +27,6 @@ from kainite.owner.requests import OK
 from kainite.settings import load
 from kainite.store.dynamodb import DynamoDBStore
 
-POLL_SECONDS: Final = 0.1
 AT_ONCE: Final = 50
 _NAMED: Final = 10
 _SHOWN_DELTAS: Final = 100
@@ -142,14 +138,6 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-@dataclass(slots=True)
-class _Asked:
-    """A request that was left in the inbox."""
-
-    name: str
-    request_id: str
-
-
 def _resolve(store: DynamoDBStore, partition: str, action: str, names: Sequence[str], timeout: float) -> int:
     """Leaves a request for each unit, in order, and says what became of it; returns 1 if any was refused.
 
@@ -157,13 +145,12 @@ def _resolve(store: DynamoDBStore, partition: str, action: str, names: Sequence[
         LogRequestError: the only unit that was named is refused.
         LogUnavailableError: no answer came for ``timeout`` seconds.
     """
-    by = f"{getpass.getuser()}@{socket.gethostname()}"
-    left, asked, refused = deque(names), deque[_Asked](), 0
+    left, asked, refused = deque(names), deque[LeftRequest](), 0
     while left or asked:
         while left and len(asked) < AT_ONCE:
             name = left.popleft()
-            asked.append(_Asked(name, store.put_request(partition, {"action": action, "uow": name, "by": by})))
-        answer = _answer(store, partition, asked.popleft(), len(asked) + len(left), timeout)
+            asked.append(leave(store, partition, f"unit {name}", {"action": action, "uow": name}))
+        answer = take_answer(store, partition, asked.popleft(), len(asked) + len(left), timeout)
         if answer["result"] == OK:
             say(answer["message"])
         elif len(names) == 1:
@@ -174,19 +161,6 @@ def _resolve(store: DynamoDBStore, partition: str, action: str, names: Sequence[
     if len(names) > 1:
         say(f"{len(names) - refused} of {len(names)} units: {action}" + (f"; {refused} refused" if refused else ""))
     return 1 if refused else 0
-
-
-def _answer(store: DynamoDBStore, partition: str, asked: _Asked, more: int, timeout: float) -> dict[str, str]:
-    deadline = time.monotonic() + timeout
-    while (answer := store.take_answer(partition, asked.request_id)) is None:
-        if time.monotonic() > deadline:
-            others = f" (nor for {more} more)" if more else ""
-            raise LogUnavailableError(
-                f"no answer for unit {asked.name}{others} within {timeout:g} s: is a daemon running for this log, "
-                f"partition {partition}? The requests stay in the log's table, and the next daemon carries them out"
-            )
-        time.sleep(POLL_SECONDS)
-    return dict(answer)
 
 
 def _lines(found: UnitDetail) -> list[str]:

@@ -106,6 +106,11 @@ class LeaseKeeper:
         return self._taker.to_be_read
 
     @property
+    def behind_parents(self) -> frozenset[str]:
+        """Returns those of :attr:`to_be_read` that are not read yet, because a parent is to be read first."""
+        return self._taker.behind_parents
+
+    @property
     def overlap(self) -> float:
         """Returns the seconds from a reported loss until another worker may have had it for the failover time."""
         failover = self._settings.leases.failover

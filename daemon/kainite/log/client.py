@@ -33,12 +33,14 @@ class ReadingReport:
             log.
         arrived: for each such shard, the arrival of its last record in the log, by Kinesis' clock in milliseconds since
             the epoch; all earlier records of the shard are in the log too.
+        waiting: those of ``shards`` that are not read before their parents, which are among ``shards`` too.
     """
 
     shards: frozenset[str]
     read: Mapping[str, float]
     tips: Mapping[str, float] = field(default_factory=dict)
     arrived: Mapping[str, int] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
 
     def aged(self, seconds: float) -> ReadingReport:
         """Returns the report with ages that have grown by ``seconds``."""
@@ -47,6 +49,13 @@ class ReadingReport:
 
 
 class LogClient(Protocol):
+    @property
+    def hold_ms(self) -> int | None:
+        """Returns the arrival beyond which no shard is to be read further now; None while all may be read.
+
+        Milliseconds since the epoch by Kinesis' clock (:mod:`kainite.owner.reading_turn`).
+        """
+
     async def position(self, shard_id: str) -> Position | None:
         """Returns the position of the shard's last durable record in the log; None when the log has none of the shard.
 
@@ -80,6 +89,7 @@ class LogClient(Protocol):
         changes nothing, and returns when the original is durable.
 
         Raises:
+            LogAppendError: the owner cannot decide on the append; no owner can, and nothing of it is in the log.
             LogRequestError: ``first`` is not beyond the shard's position but ``last`` is; the
                 caller cuts its batch there.
             LogFencedError: another owner has the log partition; no further append can succeed.

@@ -161,15 +161,21 @@ class AppendQueue:
             pending.end(error)
 
     async def position(self, shard_id: str) -> Position | None:
-        """Returns a shard's durable position, once its queued appends are durable."""
+        """Returns a shard's durable position, once its queued appends are durable.
+
+        Raises:
+            KainiteError: the owner has failed.
+        """
         while (pending := self._unsettled.get(shard_id)) is not None:
             await pending.durable()
+        self._check()  # an owner that has failed may have folded a position that is in no queue
         return self._durable.get(shard_id)
 
     async def flush(self) -> None:
         """Waits until all appends that are queued now are durable."""
         if self._queue:
             await self._queue[-1].durable()
+        self._check()
 
     async def filled(self) -> None:
         """Waits until an append is queued."""
@@ -185,6 +191,9 @@ class AppendQueue:
             KainiteError: the owner has failed.
         """
         await self._changed.until(lambda: self.error is not None or (self.has_room and also()))
+        self._check()
+
+    def _check(self) -> None:
         if self.error is not None:
             raise self.error
 

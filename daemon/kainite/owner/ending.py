@@ -31,7 +31,8 @@ from typing import Final
 
 from kainite.base.clock import epoch_ms
 from kainite.base.waiting import wait_until_set
-from kainite.log.collecting.overdue import RELEASED, release
+from kainite.log.collecting.overdue import release
+from kainite.log.collecting.unit_entries import RELEASED
 from kainite.log.collecting.watermark import Watermark, next_due_ms
 from kainite.log.format.entry import Entry
 from kainite.log.state.folded import FoldedLog

@@ -19,6 +19,7 @@ What a crash leaves behind, step by step:
 =========================================  ==========================================================================
 :mod:`~kainite.owner.append_queue`         the appends that are not durable yet, and what may be granted
 :mod:`~kainite.owner.room`                 when another append is taken
+:mod:`~kainite.owner.reading_turn`         which shards are read on while too many units are being collected
 :mod:`~kainite.owner.ending`               when units that the watermark makes complete are dispatched
 :mod:`~kainite.owner.upkeep`               what is done on a timer: outcomes of the apply job, requests, units that
                                            never complete, snapshots and truncation
@@ -36,7 +37,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 
 from kainite.base.clock import boot_seconds, epoch_ms
-from kainite.base.errors import KainiteError, LogError, LogFencedError, LogRequestError, LogUnavailableError
+from kainite.base.errors import KainiteError, LogAppendError, LogFencedError, LogRequestError, LogUnavailableError
 from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
 from kainite.base.position import Position
@@ -46,7 +47,7 @@ from kainite.log.collecting.waiting import Waiting
 from kainite.log.collecting.watermark import Held, Watermark
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Entry
-from kainite.log.state.backlog import LogBacklog
+from kainite.log.state.backlog import LogBacklog, OpenBacklog
 from kainite.log.state.folded import FoldedLog
 from kainite.observe.meter import SILENT, Meter
 from kainite.owner.append import PartitionWriter, take_steps_async
@@ -58,8 +59,10 @@ from kainite.owner.loading import load_mounted
 from kainite.owner.looking import Looking
 from kainite.owner.mount import Mount
 from kainite.owner.owner_tasks import OwnerTasks
+from kainite.owner.reading_turn import ReadingTurn
 from kainite.owner.refit import READ_EVERY_S, Refitting
 from kainite.owner.room import OwnersRoom
+from kainite.owner.turn_lag import HeldTurn, TurnLag
 from kainite.owner.unit_metrics import UnitMetrics
 from kainite.owner.upkeep import LogUpkeep
 from kainite.owner.watermark_lag import WatermarkLag
@@ -100,6 +103,8 @@ class LogOwner:
         self._waiting = Waiting(uow.timeout, clock)
         self._watermark = Watermark(clock)
         self._lag = WatermarkLag(self._watermark, uow, clock)
+        self._turns = TurnLag(self._watermark, uow, clock)
+        self._reading_turn = ReadingTurn(self._watermark, self._turns, settings, clock)
         self._ending = Ending(self._watermark, uow)
         self.looking = Looking(clock)
         self._upkeep = LogUpkeep(store, settings, uow, mounted, audit, self._waiting, self.looking)
@@ -192,9 +197,9 @@ class LogOwner:
         self.refitting = Refitting(self._store, self._settings.partition, self._uow, catalogue, self)
         self._tasks.repeat(partial(self.refitting.watch, every), "misfits not judged", every)
 
-    def held_by(self) -> Held | None:
-        """Returns the shard that holds the watermark back; None if no unit waits for the watermark."""
-        return self._lag.held_by(self.state)
+    def held_by(self) -> Held | HeldTurn | None:
+        """Returns the shard that holds the watermark back, or the number that units wait for; None for neither."""
+        return self._lag.held_by(self.state) or self._turns.held_by(self.state)
 
     async def failed(self) -> KainiteError:
         """Waits until the owner cannot go on, and returns the error: most likely it was fenced."""
@@ -227,7 +232,13 @@ class LogOwner:
             )
         if fragments and (arrived_ms := fragments[0].arrived_ms) is not None:
             self._watermark.learn(arrived_ms)
-        entries = self._decided(lambda state: collect(state, self._uow, shard_id, last, fragments, epoch_ms()))
+        try:
+            entries = self._decided(lambda state: collect(state, self._uow, shard_id, last, fragments, epoch_ms()))
+        except Exception as error:
+            raise LogAppendError(
+                f"the log's owner cannot decide on records {first.sequence} to {last.sequence} of shard {shard_id}, "
+                f"an error in Kainite: {error!r}"
+            ) from error
         self._ending.collected()
         await self._enqueue(entries)
 
@@ -239,9 +250,13 @@ class LogOwner:
         """
         await self._room.for_an_append()
 
-    def backlog(self) -> LogBacklog | None:
-        """Returns the backlog of units while it keeps appends waiting; None while there is room."""
-        return self._room.backlog()
+    def backlog(self) -> LogBacklog | OpenBacklog | None:
+        """Returns the backlog of units while it keeps appends, or shards that are ahead, waiting; None for neither."""
+        return self._room.backlog() or self._reading_turn.backlog(self.state)
+
+    @property
+    def hold_ms(self) -> int | None:
+        return self._reading_turn.hold_ms(self.state)
 
     def _is_recognised(self, shard_id: str, last: Position) -> bool:
         """Returns whether an append up to ``last`` was folded before."""
@@ -280,14 +295,17 @@ class LogOwner:
     def _decided(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> Sequence[Entry]:
         """Returns the entries that ``decide`` has folded; the owner fails where ``decide`` raises after it folded some.
 
-        Such entries never come into the queue. Every later entry would have another transaction id than its fold.
+        Such entries never come into the queue. Every later entry would have another transaction id than its fold. The
+        next owner begins with what is durable; what the decision was made for, whoever asked is told
+        (:mod:`kainite.peers.sharing.refused_appends`).
         """
         next_id = self.state.next_id
         try:
             return decide(self.state)
         except BaseException as error:
             if self.state.next_id != next_id:
-                self._tasks.fail(LogError(f"the log's owner broke in the midst of a decision: {error!r}"))
+                _logger.exception("log's owner gives up its state")
+                self._tasks.fail(LogUnavailableError(f"the log's owner broke in the midst of a decision: {error!r}"))
             raise
 
     async def _enqueue(self, entries: Sequence[Entry]) -> None:
@@ -301,9 +319,14 @@ class LogOwner:
         tasks.start(self._write_batches)
         tasks.start(lambda: take_steps_async(self._writer.heartbeat_steps(self._settings.heartbeat)))
         tasks.repeat(partial(self._upkeep.run, self), "log upkeep put off", 0.0)
-        tasks.start(lambda: self._metrics.sample_on(lambda: (self.state, self._lag.seconds(self.state))))
+        tasks.start(lambda: self._metrics.sample_on(self._sample))
         if self._uow.end is UowEnd.WATERMARK:
             tasks.repeat(partial(self._ending.run, self), "units not ended", self._settings.poll)
+
+    def _sample(self) -> tuple[FoldedLog, float]:
+        self._turns.look(self.state)
+        self._reading_turn.tell(self.state)
+        return self.state, self._lag.seconds(self.state)
 
     async def _write_batches(self) -> None:
         clock = asyncio.get_running_loop().time

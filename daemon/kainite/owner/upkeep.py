@@ -3,8 +3,8 @@
 1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
    copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
    :mod:`kainite.owner.looking` decides when the owner looks for outcomes and requests.
-2. *requests*: retry and discard are decided, appended, and then answered. The retry of a unit that did not fit the
-   catalogue judges its deltas anew first (:mod:`kainite.owner.refit`).
+2. *requests*: retry, discard and skip (:mod:`kainite.owner.skipping`) are decided, appended, and then answered. The
+   retry of a unit that did not fit the catalogue judges its deltas anew first (:mod:`kainite.owner.refit`).
 3. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.collecting.waiting`).
 4. *names* of dispatched units move on (:mod:`kainite.owner.names`), before each snapshot.
 5. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
@@ -17,13 +17,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from kainite.base.clock import epoch_ms
-from kainite.base.errors import LogCorruptError
+from kainite.base.errors import KainiteError, LogCorruptError
 from kainite.base.waiting import wait_until_set
-from kainite.log.collecting.overdue import expire
+from kainite.log.collecting.overdue import expire, release_turn
+from kainite.log.collecting.unit_entries import RELEASED
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
@@ -38,10 +41,17 @@ from kainite.owner.mount import Mount
 from kainite.owner.names import NamesMove, deletable, next_move
 from kainite.owner.refit import Refitting, is_kept, refit_entries
 from kainite.owner.requests import decide, refusal, unit_asked
+from kainite.owner.skipping import SKIP, skip
 from kainite.settings import LogSettings, UowSettings
+
+_logger = logging.getLogger(__name__)
 
 LOOKS: Final = 5
 """The most runs of the upkeep in the time of one poll, however often outcomes are announced."""
+
+
+REST: Final = 20.0
+"""The least time between two looks for overdue units, in multiples of the time that a look takes."""
 
 
 class UpkeptOwner(EntryWriter, Protocol):
@@ -78,6 +88,7 @@ class LogUpkeep:
         self._audit = audit
         self._waiting = waiting
         self._looking = looking
+        self._rested_at = 0.0
 
     async def run(self, owner: UpkeptOwner) -> None:
         """Takes the steps now and then, until cancelled; raises as :meth:`run_once`."""
@@ -99,14 +110,36 @@ class LogUpkeep:
             await self._take_outcomes(owner)
         if self._looking.requests_due():
             await self._answer_requests(owner)
-        await owner.write(lambda state: expire(state, self._uow, epoch_ms(), self._waiting.overdue(state.open.keys())))
+        await self._expire(owner)
         if self._is_due(owner.state):
             await self._move_names(owner)
             await self._snapshot(owner)
 
+    async def _expire(self, owner: UpkeptOwner) -> None:
+        """Fails what is overdue and releases what may go, some at a time; rests where a look takes long."""
+        clock = time.perf_counter
+        more, rested = True, clock() >= self._rested_at
+
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            nonlocal more
+            if entries := release_turn(state, self._uow, epoch_ms()):
+                return entries
+            if not rested:
+                more = False
+                return ()
+            began = clock()
+            entries = expire(state, self._uow, epoch_ms(), self._waiting.overdue(state.open.keys()))
+            more = len(entries) >= RELEASED
+            self._rested_at = clock() + REST * (clock() - began)
+            return entries
+
+        while more:
+            await owner.write(decided)
+
     def _is_due(self, state: FoldedLog) -> bool:
         """Returns whether to write a snapshot: its cost grows with the units in it, so as many entries come first."""
-        return state.next_id - state.snapshot_since > max(self._settings.snapshot_entries, len(state.units))
+        units = len(state.units) + len(state.open)
+        return state.next_id - state.snapshot_since > max(self._settings.snapshot_entries, units)
 
     async def _take_outcomes(self, owner: UpkeptOwner) -> None:
         partition = outcomes_partition(self._settings.partition)
@@ -125,6 +158,8 @@ class LogUpkeep:
 
     async def _carry_out(self, owner: UpkeptOwner, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
         """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
+        if request.get("action") == SKIP:
+            return await self._skip(owner, request_id, request)
         answer: Mapping[str, str] = {}
         unit = unit_asked(owner.state, request) if request.get("action") == "retry" else None
         entries = unit.entries if unit else ()
@@ -151,8 +186,33 @@ class LogUpkeep:
                 journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=(request_id,)))
             return journal.entries
 
-        await owner.write(decided)
-        return answer
+        broken = await self._write(owner, decided)
+        return broken or answer
+
+    async def _skip(self, owner: UpkeptOwner, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
+        answer: Mapping[str, str] = {}
+
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            nonlocal answer
+            journal = Journal(state, epoch_ms())
+            answer = skip(journal, self._uow, request_id, request)
+            return journal.entries
+
+        broken = await self._write(owner, decided)
+        return broken or answer
+
+    async def _write(
+        self, owner: UpkeptOwner, decide: Callable[[FoldedLog], Sequence[Entry]]
+    ) -> Mapping[str, str] | None:
+        """Appends what a request decides; returns a refusal where deciding breaks, so that no other owner meets it."""
+        try:
+            await owner.write(decide)
+        except KainiteError:
+            raise
+        except Exception as error:
+            _logger.exception("request refused")
+            return refusal(f"the log's owner cannot decide on the request, an error in Kainite: {error!r}")
+        return None
 
     async def _move_names(self, owner: UpkeptOwner) -> None:
         recent = owner.state.recent
@@ -176,8 +236,11 @@ class LogUpkeep:
         document = snapshot.capture(state)
         since, parts = state.next_id, snapshot.parts(document)
         written: list[int] = []
-        while (part := await asyncio.to_thread(next, parts, None)) is not None:
-            written.append(await _control(owner, ControlMeta(SNAPSHOT_PART), part))
+        try:
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                written.append(await _control(owner, ControlMeta(SNAPSHOT_PART), part))
+        finally:
+            state.take_units_back()
         latest = await _control(owner, ControlMeta(SNAPSHOT, since), snapshot.manifest(written))
         # Computed for the snapshot, which is durable by now; the folded state may be ahead of the durable entries.
         needed = await asyncio.to_thread(snapshot.needed_by, document)

@@ -13,6 +13,7 @@ message                    sent by      says
 :class:`RequestRefused`    owner        the log's state forbids a request, and always will
 :class:`BeginRequest`      member       a time that becomes the log's beginning, if the log has none
 :class:`BeginAnswer`       owner        the log's beginning, which is durable
+:class:`AppendBroken`      owner        the owner cannot decide on an append: an error in Kainite itself
 :class:`ShardAppend`       member       the fragments of one processRecords call
 :class:`Appended`          owner        the fragments are durable
 :class:`PositionRequest`   member       the question how far a shard is collected
@@ -65,6 +66,8 @@ CLIENT_LIMITS: Final = Limits(
 positions beside appends that wait for room, so the bounds on what is under way are wide: the credit that a member is
 given is narrower (:mod:`kainite.peers.sharing.member_session`)."""
 
+MAX_SECONDS: Final = 1e12
+
 Natural: TypeAlias = Annotated[int, Meta(ge=0)]
 """A whole number from 0; msgpack has none beyond 2⁶⁴."""
 
@@ -74,7 +77,8 @@ Moment: TypeAlias = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 Name: TypeAlias = Annotated[str, Meta(max_length=1_024)]
 Text: TypeAlias = Annotated[str, Meta(max_length=1 << 20)]
-Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
+"""An age. The bounds refuse infinity and NaN: either would stay the best that is known for good."""
 Shards: TypeAlias = Annotated[frozenset[Name], Meta(max_length=100_000)]
 Key: TypeAlias = Annotated[dict[Name, Text], Meta(max_length=1_000)]
 
@@ -125,6 +129,10 @@ class RequestRefused(PeerMessage, frozen=True):
     cause: str
 
 
+class AppendBroken(PeerMessage, frozen=True):
+    cause: str
+
+
 class BeginRequest(PeerMessage, frozen=True):
     """Attributes: as the arguments of :meth:`~kainite.log.client.LogClient.begin`."""
 
@@ -166,9 +174,11 @@ class PositionAnswer(PeerMessage, frozen=True):
 
 
 class ReadingRequest(PeerMessage, frozen=True):
-    """Attributes: backlog: why the log takes no more records from the shards; empty while it takes them."""
+    """Attributes: backlog: why the log takes no more records from the shards; empty while it takes them; hold_ms: as
+    :attr:`~kainite.log.client.LogClient.hold_ms`."""
 
     backlog: str
+    hold_ms: Natural | None = None
 
 
 class ReadingAnswer(PeerMessage, frozen=True):
@@ -178,6 +188,7 @@ class ReadingAnswer(PeerMessage, frozen=True):
     read: dict[Name, Seconds]
     tips: dict[Name, Seconds] = {}
     arrived: dict[Name, Natural] = {}
+    waiting: Shards = frozenset()
 
 
 class Follow(PeerMessage, frozen=True):
@@ -253,6 +264,7 @@ Message: TypeAlias = (
     | RequestRefused
     | BeginRequest
     | BeginAnswer
+    | AppendBroken
     | ShardAppend
     | Appended
     | PositionRequest

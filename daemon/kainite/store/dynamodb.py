@@ -189,9 +189,6 @@ class DynamoDBStore:
         expected, fenced = first_id, False
         for item in self._slots_from(partition, first_id, last_id, data=data, strong=strong):
             slot = slot_from(item)
-            if slot.is_fence or slot.next_id <= first_id:
-                fenced = slot.is_fence
-                continue
             if slot.first_id > expected:
                 # A fence was the tail. What is behind it now shows that a batch has replaced it since, between two
                 # requests of this read; so the place is read again.
@@ -199,6 +196,9 @@ class DynamoDBStore:
                     raise LogCorruptError(f"log partition {partition} has no entry {expected}")
                 yield from self.read_batches(partition, expected, last_id, data=data, strong=True)
                 return
+            if slot.is_fence or slot.next_id <= first_id:
+                fenced = slot.is_fence
+                continue
             yield self._batch_from(partition, item, slot, data=data)
             expected, fenced = slot.next_id, False
 

@@ -108,15 +108,15 @@ class MemoryStore:
             slots = self._of(partition).slots
             starts = sorted(slots)
             begin = max(bisect.bisect_right(starts, first_id) - 1, 0)
-            batches = [slots[start][1] for start in starts[begin:]]
-        expected: int | None = None
-        for batch in batches:
+            found = [slots[start] for start in starts[begin:]]
+        expected = first_id
+        for slot, batch in found:
+            if last_id is not None and slot.first_id > last_id:
+                return
+            if slot.first_id > expected:
+                raise LogCorruptError(f"log partition {partition} has no entry {expected}")
             if batch is None or batch.last_id < first_id:
                 continue
-            if last_id is not None and batch.first_id > last_id:
-                return
-            if batch.first_id > (first_id if expected is None else expected):
-                raise LogCorruptError(f"log partition {partition} has no entry {expected or first_id}")
             expected = batch.last_id + 1
             yield batch if data else without_data(batch)
 

@@ -47,4 +47,4 @@ def _reading(keeper: LeaseKeeper, consumers: Consumers) -> ReadingReport | None:
     ages = {shard: now - far.until for shard, far in reached.items() if far.until is not None}
     tips = {shard: now - far.at_tip for shard, far in reached.items() if far.at_tip is not None}
     arrived = {shard: far.arrived_ms for shard, far in reached.items() if far.arrived_ms is not None}
-    return ReadingReport(shards, ages, tips, arrived)
+    return ReadingReport(shards, ages, tips, arrived, keeper.behind_parents)

@@ -7,6 +7,7 @@ the log's place where the settings name one.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -29,6 +30,9 @@ from kainite.worker.units_of_work import UnitsOfWork
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
+
+TURN_S = 0.25
+"""Seconds between two looks whether a shard that waits for others may be read again."""
 
 APPEND_BACKOFF = Backoff((0.1, 0.2, 0.5, 1.0, 2.0, 5.0))
 """Seconds before an append is tried again while the log is unavailable; the last one repeats."""
@@ -98,6 +102,18 @@ class ShardCalls:
         begun_ms = await self._until_durable(partial(units.log.begin, at_ms))
         warn_if_kept(checkpoint, at_ms, begun_ms, self._lease.shard_id)
         return begun_ms / 1000
+
+    async def turn(self, arrived_ms: int | None) -> None:
+        """Waits while the shard is too far ahead of others to be read on (:mod:`kainite.owner.reading_turn`).
+
+        Args:
+            arrived_ms: the arrival of the shard's last record that is done with; None before the first one.
+        """
+        while self._units is not None and arrived_ms is not None:
+            hold_ms = self._units.log.hold_ms
+            if hold_ms is None or arrived_ms <= hold_ms:
+                return
+            await asyncio.sleep(TURN_S)
 
     async def begin(self, action: Action, batch: RecordBatch | None = None) -> None:
         """Begins a call; ``initialize`` begins the calls of another child.

@@ -241,7 +241,7 @@ class ShardConsumer:
     async def _next(self) -> RecordBatch | ShardEnd | StateOutcome:
         """Returns an interruption or the next batch, whichever comes first; raises if the child breaks before that."""
         broken = self._current_child().broken
-        reading = asyncio.ensure_future(self.reading.next())
+        reading = asyncio.ensure_future(self._read())
         first: set[asyncio.Future[Any]] = {reading, broken, self._interrupt}
         try:
             await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
@@ -252,6 +252,10 @@ class ShardConsumer:
             return await reading
         finally:
             reading.cancel()
+
+    async def _read(self) -> RecordBatch | ShardEnd:
+        await self._calls.turn(self.reading.reached.arrived_ms)
+        return await self.reading.next()
 
     async def _deliver(self, batch: RecordBatch) -> None:
         self._batch = batch

@@ -185,11 +185,14 @@ async def test_the_child_of_a_merge_starts_after_both_parents(keep: Keep, double
     async with running(keep(meter=Meter(sink))) as keeper:
         parents = await gain_all(keeper, 2)
         child = Shard(double.merge(FIRST, SECOND), (FIRST, SECOND))
+        assert keeper.behind_parents == frozenset()
         await end(keeper, parents[SECOND], child)
         await tells_nothing(keeper, sink)
+        await until(lambda: keeper.behind_parents == {child.id})
         await end(keeper, parents[FIRST], child)
         started = await gain(keeper)
         assert (started.shard_id, started.checkpoint) == (child.id, TRIM_HORIZON)
+        await until(lambda: keeper.behind_parents == frozenset())
 
 
 async def test_a_crash_between_the_childrens_leases_and_the_shards_end_loses_nothing(

@@ -198,6 +198,13 @@ class TestReading:
         batches = fill(store, 3, 1, 2)
         assert list(store.read_batches(P, first, last, strong=True)) == [batches[i] for i in expected]
 
+    def test_a_batch_that_is_lost_before_a_fence_is_missed(self, store: LogStore) -> None:
+        store.put_batch(P, batch(0), "n")
+        store.put_fence(P, 2, 2, "behind the lost batch 1")
+        with pytest.raises(LogCorruptError, match="has no entry 1"):
+            list(store.read_batches(P, 0, strong=True))
+        assert [each.first_id for each in store.read_batches(P, 0, 0, strong=True)] == [0]
+
     def test_a_fence_is_no_batch(self, store: LogStore) -> None:
         batches = fill(store, 2)
         store.put_fence(P, 2, 2, "f")

@@ -6,6 +6,7 @@ import asyncio
 
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
+from kainite.log.collecting.watermark import Held
 from kainite.log.format.entry import EntryKind, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
@@ -84,6 +85,6 @@ async def test_a_shard_that_nobody_reads_holds_units_back_and_is_told() -> None:
         await log.append("s", Position(1), Position(1), [fragment("A", [1])])
         log.report(ReadingReport(frozenset({"s", "t"}), {"s": 0.0}, {"s": 0.0}, {"s": 1_000}))
         held = log.held_by()
-        assert held is not None
+        assert isinstance(held, Held)
         assert (held.shard, held.seconds) == ("t", None)
         assert "nobody tells how far shard t is read" in str(held)

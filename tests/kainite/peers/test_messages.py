@@ -14,6 +14,7 @@ from kainite.base.position import Position
 from kainite.peers.messages import (
     MAX_NUMBER,
     PEERS,
+    AppendBroken,
     Appended,
     BeginAnswer,
     BeginRequest,
@@ -44,6 +45,7 @@ GOLDEN: list[tuple[Message, str]] = [
     (Joined(7, 0, 100), "94a64a6f696e65640700" + "64"),
     (Elsewhere(0, 0, "h:1"), "94a9456c736577686572650000a3683a31"),
     (RequestRefused(7, 3, "no"), "94ae526571756573745265667573656407" + "03a26e6f"),
+    (AppendBroken(7, 3, "no"), "94ac417070656e6442726f6b656e07" + "03a26e6f"),
     (
         ShardAppend(7, 3, "s", AT, AT, memoryview(b"a"), memoryview(b"b")),
         "98ab5368617264417070656e640703a17392a43439363301" + "92a43439363301c40161c40162",
@@ -53,10 +55,10 @@ GOLDEN: list[tuple[Message, str]] = [
     (Appended(7, 3), "93a8417070656e6465640703"),
     (PositionRequest(7, 3, "s"), "94af506f736974696f6e526571756573740703a173"),
     (PositionAnswer(7, 3, None), "94ae506f736974696f6e416e737765720703c0"),
-    (ReadingRequest(7, 1, ""), "94ae52656164696e67526571756573740701a0"),
+    (ReadingRequest(7, 1, "", 17), "95ae52656164696e67526571756573740701a0" + "11"),
     (
-        ReadingAnswer(7, 1, frozenset({"s"}), {"s": 1.5}, {}, {"s": 17}),
-        "97ad52656164696e67416e737765720701" + "91a17381a173cb3ff800000000000080" + "81a17311",
+        ReadingAnswer(7, 1, frozenset({"s"}), {"s": 1.5}, {}, {"s": 17}, frozenset({"s"})),
+        "98ad52656164696e67416e737765720701" + "91a17381a173cb3ff800000000000080" + "81a1731191a173",
     ),
     (Follow(7, 0, "t/0", "f", 5, 100, 10, True), "99a6466f6c6c6f770700a3742f30a166" + "05640ac3"),
     (FeedBatch(7, 0, b"i", None), "95a9466565644261746368" + "0700c40169c0"),
@@ -102,6 +104,8 @@ def test_a_body_that_is_cut_or_too_long_is_refused(message: Message) -> None:
         ["PositionAnswer", 1, 0, ["1", -1]],
         ["ReadingAnswer", 1, 0, ["s"], {"s": -0.5}, {}, {}, {}],
         ["ReadingAnswer", 1, 0, ["s"], {}, {}, {"s": -1}, {}],
+        ["ReadingAnswer", 1, 0, ["s"], {"s": float("nan")}, {}, {}, {}],
+        ["ReadingAnswer", 1, 0, ["s"], {}, {"s": float("inf")}, {}, {}],
         ["OutcomesAt", 1, 0, -2],
         ["RowRequest", 1, 0, "l", "t", {"id": 1}],
         ["RowAnswer", 1, 0, [[1]], 1],

@@ -31,6 +31,7 @@ class Daemon:
     """The lease keeper, the consumers and the log, as far as reports need them."""
 
     to_be_read: frozenset[str] | None = None
+    behind_parents: frozenset[str] = frozenset({"s1"})
     seconds_since_round: float | None = None
     until: float | None = None
     reports: list[ReadingReport] = field(default_factory=list)
@@ -61,7 +62,9 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     daemon.to_be_read, daemon.until = frozenset({"s0", "s1"}), 43.0
     daemon.seconds_since_round = 1.0
     await turns(5)
-    assert daemon.reports[-1] == ReadingReport(frozenset({"s0", "s1"}), {"s0": 7.0}, {"s0": 2.0}, {"s0": 1_700})
+    assert daemon.reports[-1] == ReadingReport(
+        frozenset({"s0", "s1"}), {"s0": 7.0}, {"s0": 2.0}, {"s0": 1_700}, frozenset({"s1"})
+    )
     daemon.seconds_since_round = NEAR_S + 1.0
     await turns(5)
     daemon.reports.clear()
@@ -70,7 +73,9 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     assert daemon.reading is not None
     assert daemon.reading() is None, "likewise where the owner asks"
     daemon.seconds_since_round, daemon.until = 1.0, 49.0
-    assert daemon.reading() == ReadingReport(frozenset({"s0", "s1"}), {"s0": 1.0}, {"s0": 2.0}, {"s0": 1_700})
+    assert daemon.reading() == ReadingReport(
+        frozenset({"s0", "s1"}), {"s0": 1.0}, {"s0": 2.0}, {"s0": 1_700}, frozenset({"s1"})
+    )
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert daemon.reading is None, "nobody is asked who does not report"

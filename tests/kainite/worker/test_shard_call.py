@@ -51,6 +51,7 @@ from kainite.log.client import ReadingReport
 from kainite.uow.admission import Admission
 from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
+from kainite.worker import shard_call
 from kainite.worker.emit_budget import EmitBudget
 from kainite.worker.heavy_work import OFF_LOOP_BYTES
 from kainite.worker.shard_call import ShardCalls
@@ -70,6 +71,7 @@ class Journal:
     entries: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     begun_ms: int | None = None
+    hold_ms: int | None = None
 
     async def position(self, shard_id: str) -> Position | None:
         return None if self.reached is None else Position(self.reached)
@@ -548,3 +550,27 @@ async def test_reading_begins_where_the_log_does_and_that_is_durable_before(
 async def test_without_units_of_work_no_beginning_is_noted() -> None:
     calls = ShardCalls(HeldLease(Lease(SHARD, "w", checkpoint=LATEST), 0.0), Journal(), None)
     assert await calls.log_begun(55.0) is None
+
+
+async def test_a_shard_that_is_too_far_ahead_waits_until_the_others_have_come_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shard_call, "TURN_S", 0.0)
+    journal = Journal(hold_ms=100)
+    lease = HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0)
+    units = UnitsOfWork(journal, Admission(Signing(None)))
+    calls = ShardCalls(lease, journal, units)
+    async with asyncio.timeout(30):
+        await calls.turn(None)
+        await calls.turn(100)
+        ahead = asyncio.create_task(calls.turn(101))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not ahead.done()
+        journal.hold_ms = 101
+        await ahead
+        journal.hold_ms = 0
+        ahead = asyncio.create_task(calls.turn(101))
+        await asyncio.sleep(0)
+        journal.hold_ms = None
+        await ahead

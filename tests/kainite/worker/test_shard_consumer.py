@@ -48,6 +48,7 @@ class Log:
         self.waiting = 0
         self.errors: list[Exception] = []
         self.appends: list[tuple[int, int, tuple[str, ...]]] = []
+        self.hold_ms: int | None = None
 
     async def position(self, shard_id: str) -> Position | None:
         return await self.inner.position(shard_id)

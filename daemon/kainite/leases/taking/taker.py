@@ -106,11 +106,17 @@ class LeaseTaker:
         self._last_round_at: float | None = None
         self._stopped = False
         self._to_be_read: frozenset[str] | None = None
+        self._behind_parents: frozenset[str] = frozenset()
 
     @property
     def seconds_since_round(self) -> float | None:
         """Returns the seconds since the table last answered a whole round; None before the first."""
         return None if self._last_round_at is None else self._clock() - self._last_round_at
+
+    @property
+    def behind_parents(self) -> frozenset[str]:
+        """Returns those of :attr:`to_be_read` that are not read yet, because a parent is to be read first."""
+        return self._behind_parents
 
     @property
     def to_be_read(self) -> frozenset[str] | None:
@@ -176,6 +182,8 @@ class LeaseTaker:
         active = [lease for lease in leases if lease.checkpoint != SHARD_END]
         covered = first_hole(lease.hash_range for lease in active if lease.hash_range) is None
         self._to_be_read = frozenset(lease.key for lease in active) if covered else None
+        keys = {lease.key for lease in active}
+        self._behind_parents = frozenset(lease.key for lease in active if not lease.parents.isdisjoint(keys))
         return leases
 
     def _choose(self, leases: Sequence[Lease]) -> Choice:

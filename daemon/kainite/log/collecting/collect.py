@@ -31,6 +31,8 @@ the unit was incomplete                               it is overdue
 ``dense``: a number that was given up                 the unit fails, with its deltas; a retry applies it
 ``dense``: numbers that do not come while a unit      one failed unit ``missing:N-M`` stands in for
 that waits for them is overdue                        them all, and the others go on
+``dense``: the same, and the numbers are very many    the unit that waits for them fails, without its number
+``dense``: a name that such a unit might have         the unit fails, as ``reserved:NAME``
 ====================================================  ==========================================
 
 :mod:`kainite.log.collecting.waiting` decides which units are overdue: time counts only while all shards are read near
@@ -49,8 +51,11 @@ A late end that brings a number whose turn has not passed frees that number: an 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -66,6 +71,7 @@ from kainite.log.collecting.unit_entries import (
 )
 from kainite.log.collecting.watermark import Ended, Straggler, reserved, straggler
 from kainite.log.format.entry import (
+    MISSING,
     STARTED,
     ControlMeta,
     Entry,
@@ -83,11 +89,16 @@ from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.unit_state import UnitState
 from kainite.settings import Isolation, UowEnd, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd
-from kainite.uow.fragment import Fragment
+from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity
 from kainite.uow.touches import NOTHING
 
 _logger = logging.getLogger(__name__)
+
+NUMBER: Final = "number:"
+"""The prefix in the names of empty units that take the turn of a number that came with a late end."""
+
+_STAND_IN: Final = re.compile(r"(missing|number):[0-9]", re.ASCII)
 
 
 def collect(
@@ -110,7 +121,7 @@ def collect(
     """
     journal = Journal(state, now_ms)
     again: list[str] = []
-    for fragment in fragments if rules.end is UowEnd.MARKER else map(reserved, fragments):
+    for fragment in map(partial(_reserved, rules), fragments):
         failed = state.failed(fragment.uow)
         if failed is not None and failed.collecting:
             _collect_late(journal, rules, shard, failed, fragment)
@@ -126,6 +137,16 @@ def collect(
         event(_logger, logging.WARNING, "units sent again, dropped", units=len(again), first=again[0], shard=shard)
     journal.write(EntryKind.POSITION, PositionMeta.of(shard, last))
     return journal.entries
+
+
+def _reserved(rules: UowSettings, fragment: Fragment) -> Fragment:
+    """Returns a fragment of which the unit's name is none that the log gives; where it was one, the unit fails."""
+    if rules.end is UowEnd.WATERMARK:
+        return reserved(fragment)
+    if rules.order is UowOrder.DENSE and fragment.uow.startswith((MISSING, NUMBER)) and _STAND_IN.match(fragment.uow):
+        reject = Reject(f"unit {fragment.uow} has a name that the log gives units in place of missing ones", "")
+        return replace(fragment, uow=f"reserved:{fragment.uow}", rejects=(*fragment.rejects, reject))
+    return fragment
 
 
 def begin(state: FoldedLog, at_ms: int, now_ms: int) -> list[Entry]:
@@ -257,5 +278,5 @@ def _collect_straggler(journal: Journal, rules: UowSettings, shard: str, late: S
 def _pass_number(journal: Journal, rules: UowSettings, shard: str, unit: UnitState) -> None:
     """Lets an empty unit take the turn of a number that came only with a late end."""
     if unit.number is not None and wrong_number(unit.uow, unit.number, journal.state, rules) is None:
-        stand_in = Fragment(f"number:{unit.number}", ends=(UnitEnd(0, unit.number),))
+        stand_in = Fragment(f"{NUMBER}{unit.number}", ends=(UnitEnd(0, unit.number),))
         _collect_fragment(journal, rules, shard, stand_in)

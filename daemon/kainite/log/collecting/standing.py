@@ -83,6 +83,7 @@ class Standing:
         causes: the causes that the fragment adds.
         late_number: whether the unit's only cause is that its number was given up, or that it may be a copy.
         copy: whether the unit's number shows that the unit was dispatched before.
+        renumbered: whether the unit's end has lost its number, which the log must then say.
     """
 
     count: int
@@ -91,6 +92,7 @@ class Standing:
     causes: list[str]
     late_number: bool = False
     copy: bool = False
+    renumbered: bool = False
 
     @property
     def number(self) -> int | None:
@@ -108,6 +110,7 @@ class Standing:
         """Removes the unit's number, and notes the cause."""
         self.causes.append(cause)
         self.end = without_number(self.end)
+        self.renumbered = True
 
 
 def judge(unit: OpenUnit, news: News, state: FoldedLog, rules: UowSettings) -> Standing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from kainite.base.logs import event
 from kainite.log.collecting.standing import News, Standing, next_number
@@ -16,6 +17,9 @@ from kainite.uow.scheme import Scheme
 from kainite.uow.touches import NOTHING, Touched
 
 _logger = logging.getLogger(__name__)
+
+RELEASED: Final = 500
+"""The most units that one decision releases; so many take some milliseconds."""
 
 
 def note_scheme(journal: Journal, scheme: Scheme | None) -> None:
@@ -36,7 +40,7 @@ def keep(journal: Journal, rules: UowSettings, shard: str, news: News, standing:
         shard=shard,
         count=fragment.count,
         ordinals=ordinals_of(fragment),
-        end=standing.end if fragment.ends else None,
+        end=standing.end if fragment.ends or standing.renumbered else None,
         causes=tuple(standing.causes),
         offending=offending_of(fragment),
         digests=digests_of(fragment),
@@ -58,6 +62,7 @@ def dispatch(
     fragment: Fragment | None = None,
     *,
     late: bool = False,
+    far: str | None = None,
     ended: Ended | None = None,
 ) -> None:
     """Writes the UNIT entry.
@@ -69,9 +74,10 @@ def dispatch(
         touched: the rows and tables that the unit touches; None means those that the log has of the unit.
         fragment: the part of the unit that is not in the log yet.
         late: whether the unit's only cause is that its number was given up, or that it may be a copy.
+        far: why the order does not follow the unit's number; None where it does.
         ended: how the watermark ends the unit; None if the unit has an end of its own.
     """
-    fault, causes = _wrong_with(unit, ended, late=late)
+    fault, causes = _wrong_with(unit, ended, far, late=late)
     by_watermark = ended is not None or rules.end is UowEnd.WATERMARK
     meta = UnitMeta(
         uow=unit.uow,
@@ -102,11 +108,11 @@ def dispatch(
         journal.write(EntryKind.UNIT, meta, touched, fragment.piece, signed)
 
 
-def _wrong_with(unit: OpenUnit, ended: Ended | None, *, late: bool) -> tuple[Fault | None, list[str]]:
+def _wrong_with(unit: OpenUnit, ended: Ended | None, far: str | None, *, late: bool) -> tuple[Fault | None, list[str]]:
     """Returns the fault and the causes of a dispatched unit; none for a sound unit. Arguments as :func:`dispatch`."""
-    if ended is None and not (unit.causes or unit.misfits or unit.given_up):
+    if ended is None and not (unit.causes or unit.misfits or unit.given_up or far):
         return None, []
-    causes = list(unit.causes)
+    causes = [*unit.causes, *([far] if far else [])]
     incomplete = unit.given_up is not None and not unit.whole
     if unit.given_up is not None and incomplete:
         causes.append(unit.given_up)
@@ -117,6 +123,8 @@ def _wrong_with(unit: OpenUnit, ended: Ended | None, *, late: bool) -> tuple[Fau
         causes.append(ended.late)
     elif incomplete:
         fault = Fault.INCOMPLETE
+    elif far:
+        fault = Fault.FAR_NUMBER
     elif unit.misfits:
         fault = Fault.MISFIT
     else:
@@ -125,9 +133,13 @@ def _wrong_with(unit: OpenUnit, ended: Ended | None, *, late: bool) -> tuple[Fau
 
 
 def release_ready(journal: Journal, rules: UowSettings) -> None:
-    """Dispatches the complete units whose turn it is."""
+    """Dispatches complete units whose turn it is, until the decision has released enough (:data:`RELEASED`).
+
+    The owner releases the others in decisions of its own (:func:`kainite.log.collecting.overdue.expire`): thousands may
+    have waited for one number.
+    """
     state = journal.state
-    while (uow := state.ready.get(next_number(state, rules))) is not None:
+    while len(journal.entries) < RELEASED and (uow := state.ready.get(next_number(state, rules))) is not None:
         dispatch(journal, rules, state.open[uow])
 
 

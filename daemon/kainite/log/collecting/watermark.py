@@ -113,6 +113,7 @@ class Watermark:
         self._clock = clock
         self._shards: frozenset[str] = frozenset()
         self._tips: dict[str, float] = {}  # by this clock, seconds
+        self._waiting: frozenset[str] = frozenset()
         self._arrived: dict[str, int] = {}
         self._ahead = -math.inf  # of Kinesis' clock before this one at _ahead_at, at least, milliseconds
         self._ahead_at = 0.0
@@ -120,7 +121,7 @@ class Watermark:
     def report(self, report: ReadingReport) -> None:
         """Takes a reader's report."""
         now = self._clock()
-        self._shards = report.shards
+        self._shards, self._waiting = report.shards, report.waiting
         for shard, age in report.tips.items():
             self._tips[shard] = max(self._tips.get(shard, -math.inf), now - max(0.0, age))
         for shard, arrived in report.arrived.items():
@@ -143,6 +144,10 @@ class Watermark:
         Milliseconds since the epoch, by Kinesis' clock.
         """
         return min((self._of(shard) for shard in self._shards), default=-math.inf)
+
+    def read_until_ms(self) -> float:
+        """Returns :meth:`until_ms` of the shards that can be read now: a shard behind its parent is not read before."""
+        return min((self._of(shard) for shard in self._shards - self._waiting), default=-math.inf)
 
     def seconds_until(self, due_ms: float) -> float:
         """Returns after how many seconds Kinesis' clock surely shows a time.

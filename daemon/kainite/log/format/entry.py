@@ -84,6 +84,8 @@ class Fault(StrEnum):
         INCOMPLETE: deltas, or the end, did not come in time; when they have come after all, a retry applies it.
         LATE_NUMBER: its number had been given up, and units with later numbers went first, or a unit whose name is not
             remembered any more may have had it; a retry applies it.
+        FAR_NUMBER: with ``uowOrder=dense``: its number is so far ahead that the order does not follow it; a retry
+            applies the unit without the number.
         MISSING_NUMBER: no unit at all: it stands for numbers that did not come, and can only be discarded.
         LATE: with ``uowEnd=watermark``: it came after its unit, or with ``uowOrder=time`` a unit with a later commit
             time, was dispatched, or its commit time is one that the stream's clock does not reach; a retry applies it.
@@ -93,6 +95,7 @@ class Fault(StrEnum):
     MALFORMED = "malformed"
     INCOMPLETE = "incomplete"
     LATE_NUMBER = "late number"
+    FAR_NUMBER = "far number"
     MISSING_NUMBER = "missing number"
     LATE = "late"
     MISFIT = "misfit"

@@ -5,9 +5,8 @@ snapshot. Beyond a bound (``logBacklogUnits``, ``logBacklogBytes``) the owner ta
 wait, children get no next batch, and reading stops. The backlog shrinks without these appends: outcomes of the apply
 job, retries and discards are the owner's own entries, to which the bound does not apply.
 
-Units that are still being collected do not count. Their other parts may be in records that are not read yet, so with a
-bound on them the owner could wait for ever; units that stay incomplete fail by ``uowTimeoutMillis``, and count from
-then on.
+Units that are still being collected have the same bound and another effect, since what they wait for is in records that
+are not read yet: only shards that are ahead of others wait (:mod:`kainite.owner.reading_turn`).
 
 A failed unit that holds back everything behind it is a backlog too, and only a person can end it: the description
 names the first failed unit. A correction of this unit that is further behind in the stream is not read before
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 
 from kainite.log.format.entry import UnitStatus
 from kainite.log.state.folded import FoldedLog
+from kainite.log.state.unit_state import IDENTITY_BYTES, SIGNATURE_BYTES, UNIT_BYTES
 from kainite.settings import LogSettings
 
 
@@ -49,6 +49,37 @@ class LogBacklog:
         if self.first_failed is None:
             return f"{waits}; is the apply job running, and does it reach the target?"
         return f"{waits}; the first that failed is {self.first_failed}: kainite uow retry or discard"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBacklog:
+    """The units that are being collected, at a moment when they reach the bound.
+
+    Attributes:
+        units: how many units are being collected.
+        size: about how many bytes of memory the units take.
+        held: what they wait for, as far as it is known.
+    """
+
+    units: int
+    size: int
+    held: str
+
+    def __str__(self) -> str:
+        return (
+            f"reading of shards that are ahead of others waits: {self.units} units of about {self.size >> 20} MiB are "
+            f"being collected (logBacklogUnits, logBacklogBytes); {self.held}"
+        )
+
+
+def open_bytes(state: FoldedLog) -> int:
+    """Returns about how many bytes of memory the units take that are being collected."""
+    return UNIT_BYTES * len(state.open) + (2 * SIGNATURE_BYTES + IDENTITY_BYTES) * state.open_deltas
+
+
+def collects_too_many(state: FoldedLog, settings: LogSettings) -> bool:
+    """Returns whether the units that are being collected reach the bound."""
+    return len(state.open) >= settings.backlog_units or open_bytes(state) >= settings.backlog_bytes
 
 
 def is_full(state: FoldedLog, settings: LogSettings) -> bool:

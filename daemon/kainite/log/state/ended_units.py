@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from kainite.uow.identity import Identity
@@ -50,7 +50,7 @@ class EndedUnits:
     """The units that are remembered, oldest first.
 
     Args:
-        units: name, due time and identities of each unit, as :meth:`captured` yields them.
+        units: name, due time and identities of each unit, oldest first.
     """
 
     def __init__(self, units: Iterable[tuple[str, int, bytes]] = ()) -> None:
@@ -93,9 +93,9 @@ class EndedUnits:
             _, oldest = self._units.pop(next(iter(self._units)))
             self._deltas -= len(oldest) // _BYTES
 
-    def captured(self) -> Iterator[tuple[str, int, bytes]]:
-        """Yields the argument of the constructor, item by item; no later change of this set changes an item."""
-        return ((uow, due_ms, packed) for uow, (due_ms, packed) in self._units.items())
+    def captured(self) -> dict[str, tuple[int, bytes]]:
+        """Returns due time and identities of each unit, oldest first; no later change of this set changes them."""
+        return dict(self._units)
 
     def disregard(self) -> None:
         """Forgets all units, and remembers no further one."""

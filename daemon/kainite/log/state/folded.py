@@ -12,6 +12,8 @@ Invariants:
 * ``units`` holds every dispatched unit that is neither committed nor discarded, by transaction id;
 * a unit is in ``open`` or in ``units``, never in both, and ``recent`` names the unit once it is dispatched, until the
   name leaves (:mod:`kainite.log.state.recent_units`);
+* ``ready`` names units of ``open`` alone, each complete and under the number that its end has now. Of several such
+  units with one number it names the first; collecting takes the number from the others;
 * ``positions`` are of ``stream``; None before the first mount;
 * ``positions[shard]`` is the last record whose deltas are in the log: a record at or before this
   position that is delivered again is recognised;
@@ -86,6 +88,8 @@ class FoldedLog:
         """The latest snapshot is the state that the entries below this id add up to."""
         self.waiting_bytes = 0
         """About how much memory the units that are not resolved take."""
+        self.open_deltas = 0
+        """How many deltas the units have that are being collected."""
         self.schemes: dict[str, Scheme] = {}
         self.misfits: dict[int, None] = {}
         self.ended = EndedUnits()
@@ -124,12 +128,18 @@ class FoldedLog:
         self.next_id += 1
         if isinstance(entry.meta, UnitMeta):  # most entries are units
             self._remember_ended(entry.meta)
+            self._leave_ready(entry.meta.uow)
+            if (opened := self.open.get(entry.meta.uow)) is not None:
+                self.open_deltas -= opened.count
             unit = self._fold.dispatch(tid, entry, entry.meta)
             self._dispatched(entry.meta)
             self._wait_for(unit)
             return
         if isinstance(entry.meta, FragmentMeta) and entry.meta.uow not in self._fold.late:  # most of the others
+            if entry.meta.end is not None:  # it may take the unit's number away
+                self._leave_ready(entry.meta.uow)
             self._collected(self._fold.collect(tid, entry, entry.meta, time_ms))
+            self.open_deltas += entry.meta.count
             return
         self._remember_late(entry.meta)
         if isinstance(entry.meta, RefitMeta) and entry.meta.unit in self.units:
@@ -190,12 +200,13 @@ class FoldedLog:
             self._fold.add(unit.copy())
             self._wait_for(unit)
 
-    def captured_units(self) -> list[UnitState]:
-        """Returns a copy of the unresolved units, by transaction id, which later entries do not change."""
-        units = dict(self.units)
-        for tid in self._fold.late.values():
-            units[tid] = units[tid].copy()
-        return list(units.values())
+    def lend_units(self) -> tuple[list[OpenUnit], list[UnitState]]:
+        """Returns the open and the unresolved units, which later entries do not change (:meth:`UnitFold.lend`)."""
+        return self._fold.lend(self.next_id)
+
+    def take_units_back(self) -> None:
+        """Notes that nobody looks any more at the units that were lent."""
+        self._fold.take_back()
 
     def collecting(self, uow: str) -> UnitState | None:
         """Returns the failed unit to which parts that come late still belong; None when there is none."""
@@ -223,13 +234,17 @@ class FoldedLog:
 
     def _collected(self, unit: OpenUnit) -> None:
         if unit.complete and unit.number is not None:
-            self.ready[unit.number] = unit.uow
+            self.ready.setdefault(unit.number, unit.uow)
+
+    def _leave_ready(self, uow: str) -> None:
+        """Takes a unit out of :attr:`ready`; called before an entry that dispatches it or changes its end is folded."""
+        number = unit.number if (unit := self.open.get(uow)) is not None else None
+        if number is not None and self.ready.get(number) == uow:
+            del self.ready[number]
 
     def _dispatched(self, meta: UnitMeta) -> None:
         self.recent.add(meta.uow, meta.number, real=meta.fault is not Fault.MISSING_NUMBER)
         if meta.number is not None:
-            if self.ready.get(meta.number) == meta.uow:
-                del self.ready[meta.number]
             self.next_number = max(self.next_number or 0, meta.number + 1)
 
     def _status(self, meta: StatusMeta) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogHead, LogStore
 from kainite.log.format.entry import ControlMeta
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
+
+T = TypeVar("T")
 
 
 def load_state(store: LogStore, partition: str, *, strong: bool = True, names: bool = False) -> FoldedLog:
@@ -31,6 +36,27 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, names: b
             if head is None or newer is None or newer.low_water_mark == head.low_water_mark:
                 raise
             # The owner truncated the entries during the read; its head names a newer snapshot to begin from.
+
+
+def read_from_low(store: LogStore, partition: str, read: Callable[[int], T]) -> T:
+    """Returns what ``read`` makes of a partition from its low-water mark on; reads again where entries leave meanwhile.
+
+    Args:
+        store: the log's store.
+        partition: the partition's name.
+        read: reads from the given id to the tail.
+
+    Raises:
+        LogCorruptError: the partition does not read back as written.
+    """
+    while True:
+        low = low_water_mark(store, partition)
+        try:
+            return read(low)
+        except LogCorruptError:
+            if low_water_mark(store, partition) == low:
+                raise
+            # Entries were truncated during the read.
 
 
 def low_water_mark(store: LogStore, partition: str) -> int:

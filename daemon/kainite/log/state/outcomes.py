@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Outcome, StatusMeta
-from kainite.log.state.loading import low_water_mark
+from kainite.log.state.loading import read_from_low
 
 
 def outcomes_partition(partition: str) -> str:
@@ -28,11 +27,4 @@ def stored_batches(store: LogStore, partition: str) -> list[Batch]:
         LogCorruptError: the partition does not read back as written.
     """
     outcomes = outcomes_partition(partition)
-    while True:
-        low = low_water_mark(store, outcomes)
-        try:
-            return list(store.read_batches(outcomes, low, data=False, strong=True))
-        except LogCorruptError:
-            if low_water_mark(store, outcomes) == low:
-                raise
-            # The apply job truncated entries during the read.
+    return read_from_low(store, outcomes, lambda low: list(store.read_batches(outcomes, low, data=False, strong=True)))

@@ -8,10 +8,10 @@ The bytes are a run of sections, each its length (u32, big-endian) and MessagePa
 :class:`SnapshotHeader`, then what there may be many of, some at a time. The bytes follow from the classes; a change of
 one is a new :data:`VERSION`.
 
-A snapshot is made in three steps, none of which keeps the event loop for long: :func:`capture` copies the
-state's dictionaries, whose values do not change; :func:`parts` encodes the copy slice by slice, on a thread; the parts
-are appended one after another. A crash among them leaves parts that nothing refers to: HEAD still names the snapshot
-before, whose entries are not truncated before HEAD names another one.
+A snapshot is made in three steps, none of which keeps the event loop for long: :func:`capture` copies the state's
+dictionaries, whose values do not change, or are copied before they do; :func:`parts` encodes the copy slice by slice,
+on a thread; the parts are appended one after another. A crash among them leaves parts that nothing refers to: HEAD
+still names the snapshot before, whose entries are not truncated before HEAD names another one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Final, TypeAlias, TypeVar
@@ -130,13 +130,17 @@ class Captured:
     header: SnapshotHeader
     open: list[OpenUnit]
     units: list[UnitState]
-    ready: list[tuple[int, str]]
+    ready: dict[int, str]
     names: list[tuple[str, int | None]]
-    ended: list[tuple[str, int, bytes]]
+    ended: dict[str, tuple[int, bytes]]
 
 
 def capture(state: FoldedLog) -> Captured:
-    """Returns a copy of the state, which later entries do not change; quick enough for the event loop."""
+    """Returns the state as it is now, which later entries do not change; quick enough for the event loop.
+
+    Units that are still being collected are lent (:meth:`FoldedLog.lend_units`); when the bytes are made, the caller
+    tells the state so.
+    """
     recent = state.recent
     header = SnapshotHeader(
         version=VERSION,
@@ -157,11 +161,10 @@ def capture(state: FoldedLog) -> Captured:
     )
     return Captured(
         header,
-        [unit.copy() for unit in state.open.values()],
-        state.captured_units(),
-        list(state.ready.items()),
+        *state.lend_units(),
+        dict(state.ready),
         recent.tail(),
-        list(state.ended.captured()),
+        state.ended.captured(),
     )
 
 
@@ -200,7 +203,9 @@ def part_ids(data: bytes) -> tuple[int, ...]:
 
 def dump(state: FoldedLog) -> bytes:
     """Returns the state as bytes, in one piece."""
-    return b"".join(_sections(capture(state)))
+    data = b"".join(_sections(capture(state)))
+    state.take_units_back()
+    return data
 
 
 def _sections(captured: Captured) -> Iterator[bytes]:
@@ -209,11 +214,11 @@ def _sections(captured: Captured) -> Iterator[bytes]:
         yield _section(OpenUnitsSection(opened))
     for units in _slices(captured.units, lambda unit: len(unit.written) + len(unit.read)):
         yield _section(UnitsSection(units))
-    for ready in _slices(captured.ready):
+    for ready in _slices(captured.ready.items()):
         yield _section(ReadyUnitsSection(ready))
     for names in _slices(captured.names):
         yield _section(NamesSection(names))
-    for ended in _slices(captured.ended):
+    for ended in _slices((uow, *remembered) for uow, remembered in captured.ended.items()):
         yield _section(EndedUnitsSection(ended))
 
 
@@ -234,7 +239,7 @@ def _is_large(section: _Section) -> bool:
     return False
 
 
-def _slices(items: Sequence[T], signatures: Callable[[T], int] = lambda _: 0) -> Iterator[list[T]]:
+def _slices(items: Iterable[T], signatures: Callable[[T], int] = lambda _: 0) -> Iterator[list[T]]:
     """Yields the items in order, about :data:`SLICE` at a time; a unit with many signatures counts for many.
 
     A unit with more than :data:`SORTED` signatures has a slice of its own.
@@ -292,7 +297,7 @@ def _read(data: bytes) -> Captured:
         begin = end
     if not sections or not isinstance(sections[0], SnapshotHeader):
         raise ValueError("it does not begin with its header")
-    found = Captured(sections[0], [], [], [], [], [])
+    found = Captured(sections[0], [], [], {}, [], {})
     for section in sections[1:]:
         match section:
             case OpenUnitsSection(opened):
@@ -300,11 +305,11 @@ def _read(data: bytes) -> Captured:
             case UnitsSection(units):
                 found.units.extend(units)
             case ReadyUnitsSection(ready):
-                found.ready.extend(ready)
+                found.ready.update(ready)
             case NamesSection(names):
                 found.names.extend(names)
             case EndedUnitsSection(ended):
-                found.ended.extend(ended)
+                found.ended.update((uow, (due_ms, packed)) for uow, due_ms, packed in ended)
             case SnapshotHeader():
                 raise ValueError("it has two headers")
     return found
@@ -317,7 +322,8 @@ def _state(captured: Captured) -> FoldedLog:
     state.stream = header.stream
     state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in header.positions.items()}
     state.open.update((unit.uow, unit) for unit in captured.open)
-    state.ready = dict(captured.ready)
+    state.open_deltas = sum(unit.count for unit in captured.open)
+    state.ready = captured.ready
     segments = (Segment(*segment) for segment in header.segments)
     numbers = NumberSet(header.numbers, header.numbers_since)
     state.recent = RecentUnits(captured.names, segments, numbers, header.forgotten, header.names_first)
@@ -325,7 +331,7 @@ def _state(captured: Captured) -> FoldedLog:
     state.through = header.through
     state.answered = dict.fromkeys(header.answered)
     state.schemes = {name: _scheme(tables) for name, tables in header.schemes.items()}
-    state.ended = EndedUnits(captured.ended)
+    state.ended = EndedUnits((uow, *remembered) for uow, remembered in captured.ended.items())
     state.latest_time = header.latest_time
     state.started_ms = header.started_ms
     for unit in captured.units:

@@ -60,6 +60,24 @@ class UnitFold:
         self.late: dict[str, int] = {}
         self.statuses: Counter[UnitStatus] = Counter()
         self._keep_resolved = keep_resolved
+        self._lent_below = 0
+        self._copied: set[str] = set()
+
+    def lend(self, next_id: int) -> tuple[list[OpenUnit], list[UnitState]]:
+        """Returns the open units and the dispatched ones, as they are now: later entries do not change them.
+
+        Nothing is copied but the lists. Units that collect grow in place, so each of these is copied before the next
+        part is added to it.
+
+        Args:
+            next_id: the id of the next entry.
+        """
+        self._lent_below, self._copied = next_id, set()
+        return list(self.open.values()), list(self.units.values())
+
+    def take_back(self) -> None:
+        """Notes that nobody looks any more at the units that were lent."""
+        self._lent_below, self._copied = 0, set()
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> list[UnitState]:
         """Applies one entry.
@@ -77,6 +95,8 @@ class UnitFold:
                 self.dispatch(tid, entry, meta)
             case FragmentMeta(uow=uow) as meta if uow in self.late:
                 failed = self.units[self.late[uow]]
+                if failed.late is not None and self._is_lent(failed.late):
+                    failed = failed.copy()
                 self.units[failed.tid] = failed.with_late(tid, meta, entry.touched)
             case FragmentMeta() as meta:
                 self.collect(tid, entry, meta, time_ms)
@@ -92,12 +112,17 @@ class UnitFold:
         unit = self.open.get(meta.uow)
         if unit is None:
             unit = self.open[meta.uow] = OpenUnit(meta.uow, time_ms)
+        elif self._is_lent(unit):
+            unit = self.open[meta.uow] = unit.copy()
         unit.add(tid, meta, entry.touched)
         return unit
 
     def dispatch(self, tid: int, entry: Entry, meta: UnitMeta) -> UnitState:
         """Applies a UNIT entry; returns the unit."""
-        unit = UnitState.dispatched(tid, meta, entry.touched, self.open.pop(meta.uow, None))
+        opened = self.open.pop(meta.uow, None)
+        if opened is not None and meta.cause and self._is_lent(opened):  # a failed unit may go on collecting
+            opened = opened.copy()
+        unit = UnitState.dispatched(tid, meta, entry.touched, opened)
         self.add(unit)
         return unit
 
@@ -107,6 +132,14 @@ class UnitFold:
         self.statuses[unit.status] += 1
         if unit.late is not None:
             self.late[unit.uow] = unit.tid
+
+    def _is_lent(self, unit: OpenUnit) -> bool:
+        """Returns whether a unit was lent and not copied since; from now on it counts as copied."""
+        began = unit.fragments[0] if unit.fragments else 0
+        if began >= self._lent_below or unit.uow in self._copied:
+            return False
+        self._copied.add(unit.uow)
+        return True
 
     def _settle(self, outcome: Outcome) -> Iterator[UnitState]:
         """Yields the unit if the outcome resolves it."""

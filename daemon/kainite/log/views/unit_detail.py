@@ -12,7 +12,7 @@ from kainite.log.contract import LogStore
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import FragmentMeta, RefitMeta, UnitMeta
 from kainite.log.state.chains import Chains
-from kainite.log.state.loading import low_water_mark
+from kainite.log.state.loading import read_from_low
 from kainite.log.views.unit_table import LogRow, read_present_rows
 
 _CHAINED: Final = ("id", "uow", "status", "cause")
@@ -73,17 +73,21 @@ def read_detail(store: LogStore, partition: str, name: str) -> UnitDetail | None
 
 def _deltas(store: LogStore, partition: str, row: LogRow) -> list[dict[str, Any]]:
     """Returns the deltas of a unit; deltas that were judged again replace the first ones."""
-    first_id, deltas = low_water_mark(store, partition), list[dict[str, Any]]()
-    for batch in store.read_batches(partition, first_id, strong=True):
-        for tid, entry in batch.entries_from(first_id):
-            match entry.meta:
-                case RefitMeta(unit=unit) if unit == row.id:
-                    deltas = delta_items(entry)
-                case UnitMeta(uow=uow) if uow == row.uow and tid == row.id:
-                    deltas += delta_items(entry)
-                case FragmentMeta(uow=uow) if uow == row.uow:
-                    deltas += delta_items(entry)
-    return deltas
+
+    def read(low: int) -> list[dict[str, Any]]:
+        deltas: list[dict[str, Any]] = []
+        for batch in store.read_batches(partition, low, strong=True):
+            for tid, entry in batch.entries_from(low):
+                match entry.meta:
+                    case RefitMeta(unit=unit) if unit == row.id:
+                        deltas = delta_items(entry)
+                    case UnitMeta(uow=uow) if uow == row.uow and tid == row.id:
+                        deltas += delta_items(entry)
+                    case FragmentMeta(uow=uow) if uow == row.uow:
+                        deltas += delta_items(entry)
+        return deltas
+
+    return read_from_low(store, partition, read)
 
 
 def _chained(row: LogRow) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogStore
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
-from kainite.log.state.loading import load_state, low_water_mark
+from kainite.log.state.loading import load_state, read_from_low
 from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.outcomes import outcomes_of, stored_batches
 from kainite.log.state.unit_state import UnitState
@@ -189,7 +189,7 @@ def _open_row(unit: OpenUnit, signature: list[str], times: UnitTimes) -> LogRow:
         trans_out=unit.count,
         number=unit.number,
         kind=unit.kind,
-        cause="; ".join(unit.causes) or None,
+        cause="; ".join(unit.causes) or _awaited(unit),
         offending=unit.offending,
         **asdict(times),
     )
@@ -242,12 +242,13 @@ def read_present_rows(store: LogStore, partition: str) -> list[LogRow]:
 
 
 def _read_table(store: LogStore, partition: str, first_id: int | None = None) -> UnitTable:
-    if first_id is None:
-        first_id = low_water_mark(store, partition)
-    table = UnitTable()
-    for batch in store.read_batches(partition, first_id, strong=True):
-        table.take(batch, first_id)
-    return table
+    def read(low: int) -> UnitTable:
+        table = UnitTable()
+        for batch in store.read_batches(partition, low, strong=True):
+            table.take(batch, low)
+        return table
+
+    return read_from_low(store, partition, read) if first_id is None else read(first_id)
 
 
 def signatures(entry: Entry) -> list[str]:
@@ -264,3 +265,8 @@ def signatures(entry: Entry) -> list[str]:
     except (LogCorruptError, LookupError, TypeError, AttributeError):
         return [UNREADABLE]
     return list(dict.fromkeys(shown))
+
+
+def _awaited(unit: OpenUnit) -> str | None:
+    """Returns why a complete unit is not dispatched yet; None for one that is not complete."""
+    return f"complete; the units with lower numbers than {unit.number} go first" if unit.complete else None

@@ -50,6 +50,8 @@ class OwnerConnection:
     ) -> None:
         self.backlog = ""
         """Why the log takes no more records, as the owner said last; empty while it takes them."""
+        self.hold_ms: int | None = None
+        """The arrival beyond which no shard is to be read further, as the owner said last; None while all may be."""
         self._conversation = conversation
         self._link = link
         self._reading = reading
@@ -105,8 +107,8 @@ class OwnerConnection:
                 waiting = self._answers.pop(number, None)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(heard)
-            case Asked(number, backlog):
-                self.backlog = backlog
+            case Asked(number, backlog, hold_ms):
+                self.backlog, self.hold_ms = backlog, hold_ms
                 self._conversation.reading(number, self._reading())
 
     async def _answer(self, number: int) -> Answered:

@@ -47,13 +47,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from kainite.base.errors import KainiteError, LogProtocolError, LogRequestError, LogUnavailableError
+from kainite.base.errors import KainiteError, LogAppendError, LogProtocolError, LogRequestError, LogUnavailableError
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
 from kainite.peers.connection.credit import Credit
 from kainite.peers.connection.generation import OwnerGeneration
 from kainite.peers.messages import (
     MAX_NUMBER,
+    AppendBroken,
     Appended,
     BeginAnswer,
     BeginRequest,
@@ -118,6 +119,7 @@ class Asked:
 
     number: int
     backlog: str
+    hold_ms: int | None = None
 
 
 MemberHeard: TypeAlias = Opened | Answered | Asked
@@ -196,7 +198,7 @@ class MemberConversation:
         """Answers the owner's question ``number`` with a report."""
         told = report or NO_READING
         ages, times = (dict(told.read), dict(told.tips)), dict(told.arrived)
-        self._out.append(ReadingAnswer(self._generation.value, number, told.shards, *ages, times))
+        self._out.append(ReadingAnswer(self._generation.value, number, told.shards, *ages, times, told.waiting))
 
     def _joined(self, message: Message) -> MemberHeard:
         match message:
@@ -216,12 +218,14 @@ class MemberConversation:
             raise not_the_owner(message)
         self._generation.check(message.generation)
         match message:
-            case ReadingRequest(number=number, backlog=backlog):
-                return Asked(number, backlog)
+            case ReadingRequest(number=number, backlog=backlog, hold_ms=hold_ms):
+                return Asked(number, backlog, hold_ms)
             case Appended(number=number):
                 return self._answered(Answered(number))
             case RequestRefused(number=number, cause=cause):
                 return self._answered(Answered(number, error=LogRequestError(cause)))
+            case AppendBroken(number=number, cause=cause):
+                return self._answered(Answered(number, error=LogAppendError(cause)))
             case PositionAnswer(number=number, place=place):
                 return self._answered(Answered(number, None if place is None else place.position))
             case BeginAnswer(number=number, at_ms=at_ms):

@@ -22,13 +22,14 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from kainite.base.errors import LogProtocolError, LogRequestError
+from kainite.base.errors import LogAppendError, LogProtocolError, LogRequestError
 from kainite.base.waiting import wait_until_set
 from kainite.log.client import ReadingReport
 from kainite.owner.owner import LogOwner
 from kainite.peers.fragments import decode_fragments
 from kainite.peers.messages import (
     MAX_NUMBER,
+    AppendBroken,
     Appended,
     BeginAnswer,
     BeginRequest,
@@ -126,6 +127,8 @@ class MemberSession:
             await owner.append(message.shard, first, last, fragments)
         except LogRequestError as error:
             answer: Message = RequestRefused(owner.generation, number, str(error))
+        except LogAppendError as error:
+            answer = AppendBroken(owner.generation, number, str(error))
         else:
             answer = Appended(owner.generation, number)
         await self._peer.send(answer)
@@ -157,10 +160,10 @@ class MemberSession:
         for old in list(self._asked)[:-QUESTIONS_KEPT]:
             del self._asked[old]
         backlog = str(self._owner.backlog() or "")
-        await self._peer.send(ReadingRequest(self._owner.generation, self._questions, backlog))
+        await self._peer.send(ReadingRequest(self._owner.generation, self._questions, backlog, self._owner.hold_ms))
 
     def _report(self, answer: ReadingAnswer) -> None:
         asked = self._asked.pop(answer.number, None)
         if asked is not None and answer.shards:
-            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived)
+            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived, answer.waiting)
             self._owner.report(told.aged(self._clock() - asked))

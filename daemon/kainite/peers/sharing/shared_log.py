@@ -43,6 +43,7 @@ from kainite.peers.sharing.membership import Member, MemberState
 from kainite.peers.sharing.owning import Owning
 from kainite.peers.sharing.present_log import PresentLog
 from kainite.peers.sharing.reception import Reception
+from kainite.peers.sharing.refused_appends import RefusedAppends
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.uow.fragment import Fragment
@@ -112,11 +113,17 @@ class SharedLog:
             Appending(self.name, access or Access(), self.present_log, self.latest_reading, told),
         )
         self._meter = meter
+        self._refused = RefusedAppends()
 
     def __repr__(self) -> str:
         return f"<SharedLog {self.name.log} {self._loop.state.name}>"
 
     # What shards use.
+
+    @property
+    def hold_ms(self) -> int | None:
+        log = self.present_log.log
+        return None if log is None else log.hold_ms
 
     async def position(self, shard_id: str) -> Position | None:
         return await self.present_log.ask(lambda log: log.position(shard_id))
@@ -126,7 +133,11 @@ class SharedLog:
 
     async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
         check_size(shard_id, payload_size(fragments))
-        await self.present_log.ask(lambda log: log.append(shard_id, first, last, fragments))
+
+        async def put(fragments: Sequence[Fragment]) -> None:
+            await self.present_log.ask(lambda log: log.append(shard_id, first, last, fragments))
+
+        await self._refused.append(put, shard_id, first, last, fragments)
 
     def report(self, report: ReadingReport) -> None:
         self.latest_reading.note(report)

@@ -78,14 +78,16 @@ class LogSettings:
         "logBacklogUnits",
         whole(1_000, unit="units"),
         Reload.RESTART,
-        "Reading stops while so many units wait to be applied; what is not read stays in the stream for its retention.",
+        "Reading stops while so many units wait to be applied; what is not read stays in the stream for its retention. "
+        "While so many are being collected, shards that are ahead of others wait.",
         default=200_000,
     )
     backlog_bytes: int = own(
         "logBacklogBytes",
         whole(1_048_576, unit="bytes"),
         Reload.RESTART,
-        "Reading stops while the units that wait to be applied take about so much of the daemon's memory.",
+        "Reading stops while the units that wait to be applied take about so much of the daemon's memory; shards that "
+        "are ahead of others wait while the units that are being collected do.",
         default=512 * 1024 * 1024,
     )
     # How often the owner looks for outcomes and requests. Follows from the lease: poll_of.

@@ -6,7 +6,8 @@ import math
 
 from kainite.base.position import Position
 from kainite.log.collecting.collect import collect
-from kainite.log.collecting.overdue import expire, release
+from kainite.log.collecting.overdue import expire, release, release_turn
+from kainite.log.collecting.unit_entries import RELEASED
 from kainite.log.format.entry import Entry, Fault, FragmentMeta, UnitMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.settings import UowEnd, UowOrder, UowSettings
@@ -51,3 +52,16 @@ def test_the_watermark_releases_what_has_no_end() -> None:
     state = collected(rules, part)
     assert release(state, rules, 0, 1006.0) == []
     assert units(release(state, rules, 0, math.inf)) == [("T", None)]
+
+
+def test_thousands_that_waited_for_one_number_go_in_portions() -> None:
+    waiting = [fragment(f"T-{number}", [number], count=1, number=number) for number in range(2, 3 * RELEASED)]
+    state = collected(DENSE, *waiting)
+    collect(state, DENSE, "s", Position(2), [fragment("T-1", [1], count=1, number=1)], 0)
+    assert 0 < len(state.ready) < len(waiting)
+    gone = len(waiting) + 1 - len(state.ready)
+    while portion := units(release_turn(state, DENSE, 0)):
+        assert len(portion) <= RELEASED
+        gone += len(portion)
+    assert (gone, state.open, state.next_number) == (len(waiting) + 1, {}, 3 * RELEASED)
+    assert release_turn(state, ARRIVAL, 0) == []

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
 from kainite.log.collecting.collect import begin, collect
-from kainite.log.collecting.overdue import RELEASED, expire, release
+from kainite.log.collecting.overdue import expire, release
+from kainite.log.collecting.unit_entries import RELEASED
 from kainite.log.collecting.watermark import Held, Watermark
 from kainite.log.format.deltas import deltas_of
 from kainite.log.format.entry import (

@@ -17,7 +17,10 @@ def test_a_delta_is_known_by_its_unit_and_its_identity() -> None:
     assert ended.has("T", (A, B, C, 0, 1)) == [True, False, True, True, False]
     assert ended.has("U", (A,)) == [False]
     assert (ended.due_ms("T"), ended.due_ms("U")) == (5, None)
-    assert EndedUnits(ended.captured()).has("T", (A, B)) == [True, False]
+    assert EndedUnits((uow, *remembered) for uow, remembered in ended.captured().items()).has("T", (A, B)) == [
+        True,
+        False,
+    ]
 
 
 def test_the_oldest_units_leave_but_never_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:

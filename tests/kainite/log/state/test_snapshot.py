@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
+from kainite.log.collecting.collect import collect
+from kainite.log.collecting.overdue import expire
 from kainite.log.format.entry import (
     ControlMeta,
     Entry,
@@ -25,9 +27,10 @@ from kainite.log.format.entry import (
 )
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
+from kainite.settings import UowSettings
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.touches import Touched
-from support.log_builders import needed
+from support.log_builders import fragment, needed
 
 ENTRIES = (
     Entry(EntryKind.FRAGMENT, FragmentMeta("A", "s0", 1, (1,)), Touched(frozenset({1, 2**64 - 1}), frozenset({2}))),
@@ -171,3 +174,18 @@ def test_a_list_of_parts_reads_back() -> None:
 def test_what_is_no_list_of_parts_is_refused(data: bytes) -> None:
     with pytest.raises(LogCorruptError, match="cannot be read"):
         snapshot.part_ids(data)
+
+
+def test_what_was_captured_stays_as_it_was_while_units_go_on_collecting() -> None:
+    state, rules = FoldedLog(), UowSettings()
+    collect(state, rules, "s", Position(1), [fragment("A", [1]), fragment("B", [2], count=2), fragment("C", [3])], 0)
+    expire(state, rules, 0, ["C"])
+    expected = snapshot.dump(state)
+    captured = snapshot.capture(state)
+    for _ in range(2):
+        collect(state, rules, "s", Position(2), [fragment("A", [4]), fragment("C", [5])], 0)
+        expire(state, rules, 0, ["B"])
+        collect(state, rules, "s", Position(3), [fragment("B", [6]), fragment("A", [7, 8], count=4)], 0)
+    assert b"".join(snapshot.parts(captured)) == expected
+    state.take_units_back()
+    assert snapshot.dump(snapshot.load(snapshot.dump(state))) == snapshot.dump(state) != expected

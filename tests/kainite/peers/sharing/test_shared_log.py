@@ -20,6 +20,7 @@ from kainite.log.collecting.waiting import NEAR_S
 from kainite.log.contract import LogStore
 from kainite.log.state.loading import load_state
 from kainite.owner.mount import mount
+from kainite.owner.reading_turn import SLACK_MS
 from kainite.peers import network
 from kainite.peers.access import Access
 from kainite.peers.address import OwnerAddress, from_text
@@ -320,6 +321,24 @@ async def test_a_backlog_reaches_the_followers(monkeypatch: pytest.MonkeyPatch) 
         await until(lambda: "1 units of about" in a.backlog())
         assert not waiting.done()
         waiting.cancel()
+
+
+async def test_how_far_shards_are_read_while_too_many_units_are_collected_reaches_the_followers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session_module, "ASK_EVERY_S", 0.02)
+    async with members(backlog_units=2) as all_:
+        a, b = await all_.join("a"), await all_.join("b")
+        report = ReadingReport(frozenset({"s0", "s1", "child"}), {}, arrived={"s0": 70_000, "s1": 90_000},
+                               waiting=frozenset({"child"}))  # fmt: skip
+        b.reading = lambda: report
+        await b.append("s0", at(1), at(1), [fragment("T-1", [1])])
+        assert (a.hold_ms, b.hold_ms) == (None, None)
+        await b.append("s0", at(2), at(2), [fragment("T-2", [1])])
+        await until(lambda: b.hold_ms == a.hold_ms == 70_000 - 1 + SLACK_MS)
+        assert "2 units of about 0 MiB are being collected" in b.backlog()
+        await b.append("s1", at(1), at(1), [fragment("T-1", [2], count=2)])
+        await until(lambda: (a.hold_ms, b.hold_ms) == (None, None))
 
 
 async def test_a_large_append_passes_whole() -> None:
