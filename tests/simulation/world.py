@@ -133,6 +133,7 @@ class World:
             self._start_driver(slot)
         self.hosts.expect(self._reshard)
         operator = Operator(self)
+        operator.begin()
         self.hub.after(plan.healed, operator.heal)
         self.hub.after(1.0, self._audit)
         patience = PATIENCE + EACH_DISCARD * plan.transactions * any(by is None for _, by in plan.more.poison)

@@ -7,7 +7,8 @@ latest one. Each number is used once, also for a call whose answer was lost:
 step                    the step's fence
 ======================  ====================================================================================
 begin a micro-batch     shuts out the tasks of all earlier micro-batches, which Spark may have given up
-close a micro-batch     shuts out the tasks of this micro-batch, before a unit fails for good
+close a micro-batch     shuts out the tasks of this micro-batch, before a unit fails for good; those of all earlier
+                        micro-batches, before a unit is discarded that may be in one of them
 trim acknowledgements   shuts out all tasks, before the target forgets what it has applied
 ======================  ====================================================================================
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kainite.base.errors import KainiteError
@@ -91,6 +92,10 @@ class MicroBatches:
             outcomes, problem = self._certain(outcomes, problem)
         return MicroBatchRun(results, outcomes, problem, spark_s)
 
+    def close(self, tids: Collection[int]) -> set[int]:
+        """Shuts out all tasks, so that no unit is applied any more; returns which of these units are applied."""
+        return self._target.close_micro_batch(self._fresh_fence(), tids)
+
     def read_catalogue(self, stop: threading.Event) -> None:
         """Reads the target's catalogue again, and uses it from now on; ``stop`` ends the wait for the read."""
         current = self._environment.current
@@ -120,7 +125,7 @@ class MicroBatches:
             return outcomes, problem
         refused = [outcome.tid for outcome in outcomes if outcome.status is not UnitStatus.COMMITTED]
         try:
-            applied = self._target.close_micro_batch(self._fresh_fence(), refused)
+            applied = self.close(refused)
         except KainiteError as error:
             return [outcome for outcome in outcomes if outcome.status is UnitStatus.COMMITTED], error
         return [Outcome(o.tid, UnitStatus.COMMITTED, o.instance) if o.tid in applied else o for o in outcomes], problem

@@ -74,6 +74,7 @@ class UnitStatus(StrEnum):
     FAILED = "failed"
     BLOCKED = "blocked"
     DISCARDED = "discarded"
+    DISCARDING = "discarding"
 
 
 class Fault(StrEnum):
