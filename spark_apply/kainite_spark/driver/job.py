@@ -105,6 +105,7 @@ class ApplyJob:
         Raises:
             LogFencedError: another apply job mounted the outcomes partition.
             TargetFencedError: another apply job has fenced the target.
+            TargetWentBackError: the target lacks units that the log has as committed.
             TargetRejectedError: a unit failed, and ``onUowFailure`` is ``stop``.
             LogCorruptError: the log does not read back as written.
             SparkUnavailableError: Spark jobs failed :data:`SPARK_TRIES` times in a row.
@@ -154,8 +155,13 @@ class _ApplyLoop:
         return self._follower.backlog
 
     def start(self) -> None:
-        """Fences the target, then reads which units are unresolved: afterwards no older job can commit a unit."""
-        self._micro_batches.raise_generation()
+        """Fences the target, then reads which units are unresolved: afterwards no older job can commit a unit.
+
+        Raises:
+            TargetWentBackError: the target lacks units that the log has as committed.
+        """
+        mark = self._outcomes.read_mark()
+        self._micro_batches.raise_generation(None if self._environment.adopts else mark)
         self._read_log()
         event(
             _LOG,
@@ -290,7 +296,7 @@ class _ApplyLoop:
         """Makes changed outcomes of units durable, then tells the log's owner and the meter of them."""
         if news:
             with self._metrics.timing(metric.OUTCOMES_TIME):
-                self._outcomes.append(news)
+                self._outcomes.append(news, self._micro_batches.mark)
             self._metrics.resolved(news)
             self._announce()
         # A unit that is in progress again, after a retry or a release, has no result yet.

@@ -34,6 +34,7 @@ from kainite_spark.executor.assemble import assemble
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.mark import TargetMark
 from support.apply_world import World, insert, note, noted, update
 from support.inline_runner import InlineRunner
 from support.waiting import eventually
@@ -562,12 +563,12 @@ def test_a_task_that_was_given_up_wakes_between_two_micro_batches_that_trim(
     zombies = Zombies(world.runner())
     trim = world.target.trim
 
-    def trim_and_wake(fence: Fence, below: int) -> int:
-        trimmed = trim(fence, below)
+    def trim_and_wake(fence: Fence, below: int, mark: TargetMark) -> int:
+        trimmed = trim(fence, below, mark)
         zombies.wake()
         return trimmed
 
-    monkeypatch.setattr(type(world.target), "trim", lambda _, fence, below: trim_and_wake(fence, below))
+    monkeypatch.setattr(type(world.target), "trim", lambda _, fence, below, mark: trim_and_wake(fence, below, mark))
     for n in range(4):
         world.log.unit(f"T-{n}", note(f"T-{n}"))
     job = world.job(zombies, max_units=1)

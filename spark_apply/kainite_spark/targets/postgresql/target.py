@@ -31,6 +31,7 @@ from kainite.targets.postgresql.connection import connect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.postgresql import ledger
 from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
@@ -243,24 +244,25 @@ class PostgresTarget:
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
 
-    def raise_generation(self, log_partition: str, generation: int) -> None:
+    def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
-            if connection.execute(ledger.RAISE_GENERATION, (log_partition, generation)).rowcount != 1:
+            sent = _compared(connection, log_partition, mark, ledger.RAISE_GENERATION, (log_partition, generation))
+            if sent.rowcount != 1:
                 raise outranked(log_partition, generation)
 
-    def begin_micro_batch(self, fence: Fence) -> None:
+    def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
-            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence)
+            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence, mark)
 
-    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+    def close_micro_batch(self, fence: Fence, tids: Collection[int], mark: TargetMark | None = None) -> set[int]:
         with self._transaction() as connection:
-            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             # A statement of its own, whose snapshot has what the tasks committed while the fence waited for them.
             return {tid for (tid,) in connection.execute(ledger.APPLIED, (fence.log_partition, list(tids)))}
 
-    def trim(self, fence: Fence, below: int) -> int:
+    def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         with self._transaction() as connection:
-            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
@@ -280,10 +282,30 @@ def _cut(statements: Iterable[Statement]) -> Iterator[Statement]:
     return (part for statement in statements for part in cut(statement, MOST_BYTES))
 
 
-def _advance(connection: psycopg.Connection, sql: str, fence: Fence) -> None:
+def _advance(connection: psycopg.Connection, sql: str, fence: Fence, mark: TargetMark | None) -> None:
     values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
-    if connection.execute(sql, values).rowcount != 1:
+    if _compared(connection, fence.log_partition, mark, sql, values).rowcount != 1:
         raise fence_lost(fence)
+
+
+def _compared(
+    connection: psycopg.Connection, log_partition: str, mark: TargetMark | None, sql: str, values: tuple[object, ...]
+) -> psycopg.Cursor:
+    """Executes what changes the fence, in one round trip with the comparison of the target with the mark.
+
+    Raises:
+        TargetWentBackError: the target is behind the mark; the caller rolls back.
+    """
+    if mark is None:
+        return connection.execute(sql, values)
+    with connection.pipeline():
+        there = connection.execute(ledger.LOCK_FENCE, (log_partition,))
+        # A statement of its own, whose snapshot has what was committed while the first one waited.
+        known = connection.execute(ledger.COUNT_APPLIED, (log_partition, list(mark.tids)))
+        changing = connection.execute(sql, values)
+    counted = known.fetchone()
+    check_mark(log_partition, mark, there.fetchone(), counted[0] if counted else 0)
+    return changing
 
 
 def _connect(url: str, lock_wait: int) -> psycopg.Connection:

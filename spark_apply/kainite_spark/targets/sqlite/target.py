@@ -18,6 +18,7 @@ from kainite.base.errors import TargetBusyError, TargetError, TargetRejectedErro
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.sqlite import ledger
 from kainite_spark.targets.sqlite.rendering import parameters, render
@@ -117,24 +118,25 @@ class SqliteTarget:
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
 
-    def raise_generation(self, log_partition: str, generation: int) -> None:
+    def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
+            _compare(connection, log_partition, mark)
             sql = ledger.RAISE_GENERATION
             if connection.execute(sql, (log_partition, generation)).rowcount != 1:
                 raise outranked(log_partition, generation)
 
-    def begin_micro_batch(self, fence: Fence) -> None:
+    def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
-            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence)
+            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence, mark)
 
-    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+    def close_micro_batch(self, fence: Fence, tids: Collection[int], mark: TargetMark | None = None) -> set[int]:
         with self._transaction() as connection:
-            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             return {tid for (tid,) in connection.execute(ledger.APPLIED, (fence.log_partition, str(list(tids))))}
 
-    def trim(self, fence: Fence, below: int) -> int:
+    def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         with self._transaction() as connection:
-            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
@@ -150,7 +152,16 @@ class SqliteTarget:
             connection.close()
 
 
-def _advance(connection: sqlite3.Connection, sql: str, fence: Fence) -> None:
+def _compare(connection: sqlite3.Connection, log_partition: str, mark: TargetMark | None) -> None:
+    """Raises TargetWentBackError if the target is behind the mark."""
+    if mark is not None:
+        found = connection.execute(ledger.FENCE, (log_partition,)).fetchone()
+        acknowledged = connection.execute(ledger.APPLIED, (log_partition, str(list(mark.tids)))).fetchall()
+        check_mark(log_partition, mark, found, len(acknowledged))
+
+
+def _advance(connection: sqlite3.Connection, sql: str, fence: Fence, mark: TargetMark | None) -> None:
+    _compare(connection, fence.log_partition, mark)
     values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
     if connection.execute(sql, values).rowcount != 1:
         raise fence_lost(fence)
