@@ -2,7 +2,8 @@
 
 A target that is restored from a backup, or replaced by a standby that lacked the last commits, is at an earlier state
 of its own: what it committed after that is gone, all of it, and nothing before. The log has those units as committed,
-and nobody applies them again. So whoever is about to advance the target's fence compares first, in the same transaction:
+and nobody applies them again. So whoever is about to advance the target's fence compares first, in the same
+transaction:
 
 =========================================  ===========================================================================
 the fence in the target is                 then

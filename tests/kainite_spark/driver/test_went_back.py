@@ -133,9 +133,8 @@ def test_another_target_for_a_log_with_committed_units_is_refused_and_can_be_ado
     world.log.unit("T-1", *noted("T-1", insert(1)))
     world.apply()
     empty = World(MemoryStore(), f"sqlite:///{path_of(world)}.other")
-    environment = replace(
-        world.job()._environment, target=empty.target, runner=InlineRunner(world.store, "0", empty.target)
-    )
+    present = world.job()._environment  # noqa: SLF001
+    environment = replace(present, target=empty.target, runner=InlineRunner(world.store, "0", empty.target))
     with pytest.raises(TargetWentBackError, match="has no mark of this log"):
         ApplyJob(environment, world.stop).run(once=True)
     empty.database.run("INSERT INTO item (id, v) VALUES (1, 0);")

@@ -44,6 +44,7 @@ from kainite_spark.targets.exec.loader import LoaderProcess, LoaderSettings
 from kainite_spark.targets.fence import Fence, fence_lost, outranked
 from kainite_spark.targets.mark import TargetMark
 from kainite_spark.targets.schema import Schema
+from kainite_spark.targets.statements.unit_values import values_refused
 
 
 class ExecSession:
@@ -99,7 +100,9 @@ class ExecSession:
             self._confirmed.add(units[answer.first : answer.first + answer.count])
 
         with _translated(fence_lost(fence)):
-            self._loader.ask([self._markers.message(say.load(fence, unit, order(unit))) for unit in units], take)
+            with values_refused():
+                loads = [self._markers.message(say.load(fence, unit, order(unit))) for unit in units]
+            self._loader.ask(loads, take)
 
 
 class ExecTarget:

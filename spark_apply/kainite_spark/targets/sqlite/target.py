@@ -24,6 +24,7 @@ from kainite_spark.targets.sqlite import ledger
 from kainite_spark.targets.sqlite.rendering import parameters, render
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
 from kainite_spark.targets.statements.row_counts import check_rows
+from kainite_spark.targets.statements.unit_values import values_refused
 
 _BUSY_SECONDS = 5.0
 
@@ -72,7 +73,7 @@ class SqliteSession:
         self._connection.close()
 
     def _apply(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
-        with _transaction(self._connection) as connection:
+        with _transaction(self._connection) as connection, values_refused():
             self._acknowledge(connection, fence, units)
             if self._schema.cyclic:
                 connection.execute("PRAGMA defer_foreign_keys = ON")
@@ -97,7 +98,7 @@ class SqliteSession:
             sql = self._sql[shape] = render(shape, table)
         try:
             cursor = connection.executemany(sql, (parameters(shape, table, delta) for delta in deltas))
-        except (sqlite3.Error, OverflowError, ValueError) as error:
+        except sqlite3.Error as error:
             raise _meaning(error, shape.table) from error
         check_rows(statement, cursor.rowcount)
 
