@@ -92,7 +92,7 @@ def test_no_target_is_given_deltas_that_cannot_be_read() -> None:
 
 
 def test_a_target_that_answers_is_not_said_to_be_unavailable(caplog: pytest.LogCaptureFixture) -> None:
-    """Another task acknowledges a unit meanwhile: the target answers, and the rest is tried again."""
+    """Has another task acknowledge a unit meanwhile: the target answers, and the rest is tried again."""
     session = Scripted()
     attempts = TargetAttempts(session, Fence("0", 1, 0), Retry(tries=3, first=0.01), lambda _: None)
 
