@@ -325,10 +325,11 @@ def _compared(
     """
     if mark is None:
         return connection.execute(sql, values)
+    tids = f"{{{','.join(map(str, mark.tids))}}}"
     with connection.pipeline():
         there = connection.execute(ledger.LOCK_FENCE, (log_partition,))
         # A statement of its own, whose snapshot has what was committed while the first one waited.
-        known = connection.execute(ledger.COUNT_APPLIED, (log_partition, list(mark.tids)))
+        known = connection.execute(ledger.COUNT_APPLIED, (log_partition, tids))
         changing = connection.execute(sql, values)
     counted = known.fetchone()
     check_mark(log_partition, mark, there.fetchone(), counted[0] if counted else 0)
