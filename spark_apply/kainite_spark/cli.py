@@ -52,7 +52,8 @@ from kainite_spark.targets.opening import most_units, open_target
 @properties_option
 @click.option("--once", is_flag=True, help="Apply all units that are in the log, then end.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as a JSON object at the end.")
-def apply(properties: Path, once: bool, as_json: bool) -> None:
+@click.option("--adopt-target", is_flag=True, help="Take a target that went back as it is: what it lacks is lost.")
+def apply(properties: Path, once: bool, as_json: bool, adopt_target: bool) -> None:
     """Applies units of work to the target, each exactly once.
 
     Runs until TERM or Ctrl-C, then ends after the current micro-batch. Several may be started: one applies
@@ -65,14 +66,14 @@ def apply(properties: Path, once: bool, as_json: bool) -> None:
     """
     configured = settings.load(properties, needs=("applicationName",))
     tell_warnings(configured)
-    summary = run(configured, once=once)
+    summary = run(configured, once=once, adopts=adopt_target)
     if as_json:
         say_json(_as_json(summary))
     else:
         say(_as_text(summary))
 
 
-def run(configured: Settings, *, once: bool = False) -> ApplySummary:
+def run(configured: Settings, *, once: bool = False, adopts: bool = False) -> ApplySummary:
     """Runs the apply job that a settings file describes, until a signal stops it.
 
     Raises:
@@ -82,14 +83,14 @@ def run(configured: Settings, *, once: bool = False) -> ApplySummary:
     stop = threading.Event()
     try:
         with log_in_thread():
-            return _run(configured, stop, once=once)
+            return _run(configured, stop, once=once, adopts=adopts)
     except SparkUnavailableError:
         if stop.is_set():  # Spark had not started, or was given up after the grace
             return ApplySummary()
         raise
 
 
-def _run(configured: Settings, stop: threading.Event, *, once: bool) -> ApplySummary:
+def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: bool) -> ApplySummary:
     health = JobHealth()
     with (
         _signals(stop),
@@ -115,7 +116,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool) -> ApplySum
             with _fed(configured, store, owner, once=once) as feed:
                 environment = ApplyEnvironment(
                     configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
-                    health, feed,
+                    health, feed, adopts,
                 )  # fmt: skip
                 job = ApplyJob(environment, stop, watch)
                 keep_what_is_loaded()

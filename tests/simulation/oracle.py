@@ -110,6 +110,16 @@ class Oracle:
         """Returns whether a transaction conflicts with one that was discarded: the target may refuse it for ever."""
         return number in self._behind()
 
+    def discarded(self, number: int) -> None:
+        """Notes that the log says of a transaction that it is discarded.
+
+        Raises:
+            BrokenPromiseError: it is there.
+        """
+        if number in self.there:
+            raise BrokenPromiseError(f"T-{number} is discarded, and was applied")
+        self.allowed.gone.add(number)
+
     def close(self) -> None:
         self._connection.close()
         self._replayed.close()
@@ -126,7 +136,7 @@ class Oracle:
         if allowed.prefix:
             gap = [n for n in range(1, number) if n not in self.there and self._is_place(n)]
             with_it = {other.stands_for for other in fresh}  # what is there only now was missing until now
-            if gap and self._excused.isdisjoint({*gap, *with_it}):
+            if gap and (self._excused | self._behind()).isdisjoint({*gap, *with_it}):
                 return f"{one.name} is applied before T-{gap[0]}, and targetConsistency is prefix"
         return None
 

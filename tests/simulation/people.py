@@ -38,6 +38,12 @@ READER_LOOK_S = 0.05
 TABLE_LOOK_S = 1.0
 """Seconds between two looks whether the tables are there that a change of the tables comes after."""
 
+GIVE_UP_LOOK_S = 1.5
+"""Seconds between two looks for units that are in progress."""
+
+GIVES_UP = 0.03
+"""How likely a unit that is in progress, or blocked, is discarded at a look."""
+
 LONG_LOCK_S = 35.0
 """A lock that may last longer than all units wait for one with ``targetConsistency = prefix``, with other faults."""
 
@@ -235,7 +241,7 @@ def _script(tables: Tables, table: SourceTable, change: Change) -> str:
 
 
 class Operator:
-    """Resolves failed units."""
+    """Resolves failed units, and discards a few in progress."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -243,6 +249,21 @@ class Operator:
         self._poison = {one for one, _ in world.plan.more.poison} | world.source.odd.hopeless()
         self._tries: Counter[str] = Counter()
         self._discards: dict[str, int] = {}
+        self._in_hand: set[int] = set()  # discarded in progress; the log does not say yet what became of them
+
+    def begin(self) -> None:
+        """Gives a unit up now and then, where units are discarded at all."""
+        if self._poison:
+            self._world.hub.after(GIVE_UP_LOOK_S, self._look_in_progress)
+
+    def _look_in_progress(self) -> None:
+        store = self._world.store
+        for unit in load_units(store, "0", low_water_mark(store, "0")).units.values():
+            if unit.resolved:
+                self._heard_of(unit.uow, unit.status)
+            elif unit.status in (UnitStatus.IN_PROGRESS, UnitStatus.BLOCKED):
+                self._give_up(unit.uow)
+        self._world.hub.after(GIVE_UP_LOOK_S, self._look_in_progress)
 
     def heal(self) -> None:
         """Lets the target take what it refused; from now on the operator looks at what has failed."""
@@ -287,6 +308,29 @@ class Operator:
             self._discards[self._ask("discard", uow)] = self._world.source.history[number - 1].stands_for
         else:
             self._ask("retry", uow)
+
+    def _give_up(self, uow: str) -> None:
+        """Discards, now and then, a unit that the apply job may just be applying."""
+        name, _, number = uow.partition("-")
+        if name != "T" or not number.isdigit() or not self._poison or int(number) in self._in_hand:
+            return
+        tries = self._tries[f"{uow} in progress"] = self._tries[f"{uow} in progress"] + 1
+        source = self._world.source.history[int(number) - 1]
+        chosen = self._world.faults.chance("gives up in progress", uow, tries) < GIVES_UP
+        if chosen and source.stands_for == int(number) not in self._corrected:
+            self._in_hand.add(int(number))
+            self._world.oracle.allowed.discarded.add(int(number))
+            self._ask("discard", uow)
+
+    def _heard_of(self, uow: str, status: UnitStatus) -> None:
+        """Takes up what the log says became of a unit that was discarded in progress."""
+        number = uow.partition("-")[2]
+        if number.isdigit() and int(number) in self._in_hand:
+            self._in_hand.remove(int(number))
+            if status is UnitStatus.COMMITTED:
+                self._world.oracle.allowed.discarded.remove(int(number))
+            else:
+                self._world.oracle.discarded(int(number))
 
     def _hear(self) -> None:
         for request, number in list(self._discards.items()):

@@ -34,6 +34,7 @@ SHARING_TESTS = "tests/kainite/peers/sharing"
 APPLICATION_TESTS = "tests/kainite/waltz"
 WATERMARK_TESTS = "tests/kainite/log/collecting/test_watermark.py"
 NAMES_TESTS = "tests/kainite/owner/test_names.py"
+WENT_BACK_TESTS = "tests/kainite_spark/driver/test_went_back.py"
 NET_EFFECT = "kainite_spark.targets.statements.net_effect"
 NET_EFFECT_TESTS = "tests/kainite_spark/targets/statements/test_net_effect.py"
 
@@ -62,6 +63,18 @@ class ShownByTest:
 
 def _tested(name: str, place: str, instead: Instead, test: str) -> ShownByTest:
     return ShownByTest(Mutation(name, place, instead, 0), test)
+
+
+def _only_the_fence(original: Any) -> Any:
+    return lambda name, mark, found, acknowledged: original(name, mark, found, len(mark.tids))
+
+
+def _marks_go(original: Any) -> Any:
+    def truncate(self: Any, below: int) -> None:
+        self._marked = None
+        original(self, below)
+
+    return truncate
 
 
 def _never_trusts(original: Any) -> Any:
@@ -466,6 +479,13 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{NET_EFFECT_TESTS}::test_two_changes_stay_two"),
     _tested("a cascade ends a fold", f"{NET_EFFECT}:_TableFolding.of", _never_acts,
             f"{NET_EFFECT_TESTS}::test_what_may_touch_the_row_in_between_ends_the_fold"),
+    # A target that went back.
+    _tested("target compared with the log", "kainite_spark.targets.sqlite.target:check_mark", answering(None),
+            f"{WENT_BACK_TESTS}::test_every_earlier_state_that_lacks_a_committed_unit_is_refused_and_no_other"),
+    _tested("units of the mark's micro-batch", "kainite_spark.targets.sqlite.target:check_mark", _only_the_fence,
+            f"{WENT_BACK_TESTS}::test_every_earlier_state_that_lacks_a_committed_unit_is_refused_and_no_other"),
+    _tested("latest mark stays", "kainite_spark.driver.outcomes:Outcomes.truncate", _marks_go,
+            "tests/kainite_spark/driver/test_outcomes.py::test_the_latest_mark_is_read_back_and_never_truncated"),
     *(
         ShownByTest(mutation, test)
         for mutation, test in (

@@ -143,6 +143,7 @@ class World:
             self._start_driver(slot)
         self.hosts.expect(self._reshard)
         operator = Operator(self)
+        operator.begin()
         self.hub.after(plan.healed, operator.heal)
         self.hub.after(1.0, self._audit)
         for at, age in plan.more.trims:

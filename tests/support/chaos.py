@@ -15,6 +15,7 @@ from kainite.log.format.entry import Batch
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target, TargetSession, Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.mark import TargetMark
 
 T = TypeVar("T")
 
@@ -140,17 +141,17 @@ class MortalTarget:
     def prepare(self, catalogue: Catalogue) -> None:
         self.inner.prepare(catalogue)
 
-    def raise_generation(self, log_partition: str, generation: int) -> None:
-        self.fate.effect("raise_generation", lambda: self.inner.raise_generation(log_partition, generation))
+    def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
+        self.fate.effect("raise_generation", lambda: self.inner.raise_generation(log_partition, generation, mark))
 
-    def begin_micro_batch(self, fence: Fence) -> None:
-        self.fate.effect("begin_micro_batch", lambda: self.inner.begin_micro_batch(fence))
+    def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
+        self.fate.effect("begin_micro_batch", lambda: self.inner.begin_micro_batch(fence, mark))
 
-    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
-        return self.fate.effect("close_micro_batch", lambda: self.inner.close_micro_batch(fence, tids))
+    def close_micro_batch(self, fence: Fence, tids: Collection[int], mark: TargetMark | None = None) -> set[int]:
+        return self.fate.effect("close_micro_batch", lambda: self.inner.close_micro_batch(fence, tids, mark))
 
-    def trim(self, fence: Fence, below: int) -> int:
-        return self.fate.effect("trim", lambda: self.inner.trim(fence, below))
+    def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
+        return self.fate.effect("trim", lambda: self.inner.trim(fence, below, mark))
 
     def close(self) -> None:
         self.inner.close()

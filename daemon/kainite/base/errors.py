@@ -33,6 +33,7 @@
           |    +-- TargetInterruptedError  it broke off in the middle of a request, which may be the reason
           +-- TargetBusyError         it could not take these rows in time, or so many bytes; others it may take
           +-- TargetFencedError       a newer apply job, or micro-batch, owns the target
+          +-- TargetWentBackError     it lacks what the log has as committed: it was restored, or is another one
      +-- SparkUnavailableError    a Spark job did not end, or no session can be had
      |    +-- SparkStalledError       no task of a Spark job has run for too long
      +-- SourceError              a source sent what cannot be carried, or its place in it was lost
@@ -170,6 +171,10 @@ class TargetBusyError(TargetError):
 
 
 class TargetFencedError(TargetError):
+    pass
+
+
+class TargetWentBackError(TargetError):
     pass
 
 

@@ -1,13 +1,7 @@
-"""``kainite uow``: shows one unit of work with what it waits for, and resolves failed ones, alone or in bulk.
-
-A retry or a discard is a request in the log's inbox for each unit, in the log's order, which is the order in which the
-owner carries them out. At most :data:`AT_ONCE` are without an answer at any time, because the inbox keeps few answers.
-A command that is killed leaves requests; the owner carries them out. To run the command again does the rest.
-"""
+"""``kainite uow``: shows one unit of work with what it waits for, and resolves failed ones, alone or in bulk."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -15,19 +9,17 @@ from typing import Final
 import click
 
 from kainite.base.errors import LogRequestError
-from kainite.cli.inbox import LeftRequest, leave, take_answer
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.cli.unit_filter import UnitFilter, unit_filter
+from kainite.cli.unit_requests import resolve
 from kainite.log.format.entry import UnitStatus
 from kainite.log.views.unit_detail import UnitDetail, read_detail
 from kainite.log.views.unit_table import LogRow, read_present_rows
-from kainite.owner.requests import OK
 from kainite.settings import load
 from kainite.store.dynamodb import DynamoDBStore
 
-AT_ONCE: Final = 50
 _NAMED: Final = 10
 _SHOWN_DELTAS: Final = 100
 
@@ -40,7 +32,7 @@ _timeout = click.option(
 
 @click.group("uow")
 def uow() -> None:
-    """Looks at units of work, and resolves failed ones.
+    """Looks at units of work, and resolves those that are not applied.
 
     \b
     Examples:
@@ -92,7 +84,7 @@ def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everythi
     """
     store, partition = opened_log(load(properties, needs=("applicationName",)))
     chosen = names or _selected(store, partition, wanted, everything=everything)
-    return _resolve(store, partition, "retry", chosen, timeout)
+    return resolve(store, partition, "retry", chosen, timeout)
 
 
 @uow.command("discard")
@@ -105,9 +97,10 @@ def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everythi
 def discard(
     properties: Path, names: tuple[str, ...], wanted: UnitFilter, everything: bool, timeout: float, yes: bool
 ) -> int:
-    """Gives failed units up: they are never applied.
+    """Gives units up: they are never applied.
 
-    The units that they hold back are applied. Units are named, or selected by filters among the failed ones.
+    The units that they hold back are applied. Units are named, or selected by filters among the failed ones. A unit
+    that is in progress or blocked can be named too: the apply job discards it, unless the target has it already.
 
     \b
     Examples:
@@ -120,7 +113,7 @@ def discard(
         what = f"Unit {chosen[0]}" if len(chosen) == 1 else f"{len(chosen)} units ({_some(chosen)})"
         them = "it" if len(chosen) == 1 else "them"
         click.confirm(f"{what} will never be applied to the target. Discard {them}?", abort=True)
-    return _resolve(store, partition, "discard", chosen, timeout)
+    return resolve(store, partition, "discard", chosen, timeout)
 
 
 def _selected(store: DynamoDBStore, partition: str, wanted: UnitFilter, *, everything: bool) -> tuple[str, ...]:
@@ -136,31 +129,6 @@ def _selected(store: DynamoDBStore, partition: str, wanted: UnitFilter, *, every
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
-
-
-def _resolve(store: DynamoDBStore, partition: str, action: str, names: Sequence[str], timeout: float) -> int:
-    """Leaves a request for each unit, in order, and says what became of it; returns 1 if any was refused.
-
-    Raises:
-        LogRequestError: the only unit that was named is refused.
-        LogUnavailableError: no answer came for ``timeout`` seconds.
-    """
-    left, asked, refused = deque(names), deque[LeftRequest](), 0
-    while left or asked:
-        while left and len(asked) < AT_ONCE:
-            name = left.popleft()
-            asked.append(leave(store, partition, f"unit {name}", {"action": action, "uow": name}))
-        answer = take_answer(store, partition, asked.popleft(), len(asked) + len(left), timeout)
-        if answer["result"] == OK:
-            say(answer["message"])
-        elif len(names) == 1:
-            raise LogRequestError(answer["message"])
-        else:
-            refused += 1
-            say(f"refused: {answer['message']}", err=True)
-    if len(names) > 1:
-        say(f"{len(names) - refused} of {len(names)} units: {action}" + (f"; {refused} refused" if refused else ""))
-    return 1 if refused else 0
 
 
 def _lines(found: UnitDetail) -> list[str]:

@@ -5,6 +5,26 @@ may be given, unless a unit is called so. Its answer is written
 after the log entry that carries it out. A request whose answer was lost is recognised by its id
 and answered again without being carried out twice.
 
+A failed unit is discarded at once: no apply job tries it. Any other unit may be in a task of the apply job at this
+moment, so the owner only appends that it is to be discarded. The apply job carries that out:
+
+=========================  ==========================  =========================================================
+after the step             the log shows the unit as   a crash
+=========================  ==========================  =========================================================
+request in the inbox       in progress, or blocked     the next owner decides it
+DISCARDING appended        discarding                  the next owner answers again; the apply job reads it
+apply job has read it      discarding                  as above: the next apply job finds it in the folded log
+the fence is closed        discarding                  no task applies the unit any more, and acknowledgements of
+                                                       unresolved units stay: the next apply job closes its own
+                                                       fence and finds the same acknowledgement, or none
+outcome in P:outcomes      discarding                  read back by the next apply job, copied by the next owner
+outcome copied             discarded, or committed     none
+=========================  ==========================  =========================================================
+
+The apply job decides by the target alone: an acknowledgement means committed, none means discarded. It tries no unit
+between the step of reading and that of closing (:mod:`kainite_spark.driver.job`). A target that does not answer delays
+the decision, which no restart forgets.
+
 The retry of a misfit is decided on its deltas as they were just judged anew (:mod:`kainite.owner.refit`).
 """
 
@@ -23,6 +43,9 @@ from kainite.log.state.unit_state import UnitState
 from kainite.uow.signing import SignedDeltas
 
 OK = "ok"
+ASKED = "asked"
+"""The result of a discard that the apply job carries out; to ask again tells whether it has."""
+
 REFUSED = "refused"
 _ID: Final = re.compile("[0-9]{1,18}")
 
@@ -99,11 +122,19 @@ def _retry(
 
 
 def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> RequestDecision:
-    # The apply job may just be applying a blocked unit; a failed one stays as it is.
-    if unit.status is not UnitStatus.FAILED:
-        return _refuse(f"unit {unit.uow} is {unit.status}, not failed" + _waits(state, unit))
-    outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=f"discarded by {request.get('by', 'somebody')}")
-    return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded"})
+    by = f"discarded by {request.get('by', 'somebody')}"
+    if unit.status is UnitStatus.FAILED:
+        outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=by)
+        return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded"})
+    asked = {
+        "result": ASKED,
+        "message": f"unit {unit.uow} is {unit.status}: before its next micro-batch the apply job discards it, unless "
+        "the target has it already",
+    }
+    if unit.status is UnitStatus.DISCARDING:
+        return RequestDecision(None, asked)
+    was = f"; it was {unit.status}" + (f": {unit.cause}" if unit.cause else "")
+    return RequestDecision(Outcome(unit.tid, UnitStatus.DISCARDING, cause=by + was), asked)
 
 
 def _waits(state: FoldedLog, unit: UnitState) -> str:

@@ -34,6 +34,7 @@ class ApplyEnvironment:
         health: gathers the job's stage, and its reason to wait.
         feed: brings the log's entries as they become durable, and announces outcomes; None means that the job reads the
             log in the store.
+        adopts: whether the target is taken as it is, whatever the log has as committed.
     """
 
     settings: ApplySettings
@@ -47,6 +48,7 @@ class ApplyEnvironment:
     meter: Meter = SILENT
     health: JobHealth = field(default_factory=JobHealth)
     feed: LogFeed | None = None
+    adopts: bool = False
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ follower also tells :class:`~kainite_spark.plan.backlog.Backlog`
 * of new units (UNIT), which are failed already when they were malformed or did not fit the catalogue;
 * of parts that came late for a failed unit (FRAGMENT): the unit holds back units that touch the same rows as these
   parts;
-* of a person's decisions (STATUS without ``through``): retry, also of a unit that was judged again (REFIT), and
-  discard.
+* of a person's decisions (STATUS without ``through``): retry, also of a unit that was judged again (REFIT), discard of
+  a failed unit, and that another unit is to be discarded.
 
 A STATUS entry with ``through`` has an apply job's outcomes, and says up to which id the owner has copied them. They are
 this job's own outcomes, unless this job stood still and another apply job took over. After a start the follower applies
@@ -103,10 +103,9 @@ class LogFollower:
             self._backlog.know(scheme_id, scheme)
         since = {outcome.tid: outcome for outcome in outcomes_from(self.through + 1)}
         for tid, unit in self._state.units.items():
-            latest = since.get(tid) or Outcome(tid, unit.status, cause=unit.cause)
-            if latest.status not in RESOLVED:
-                in_progress = latest.status is UnitStatus.IN_PROGRESS
-                self._backlog.add(tid, latest.status, None if in_progress else latest.cause)
+            latest = unit.settled(since[tid]) if tid in since else unit
+            if not latest.resolved:
+                self._backlog.add(tid, latest.status, latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
         """Folds new entries; returns False if the owner truncated entries before they were read: call :meth:`start`.
@@ -172,3 +171,5 @@ class LogFollower:
         for outcome in status.outcomes:
             if outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._backlog.failed:
                 self._backlog.retry(outcome.tid)
+            elif outcome.status is UnitStatus.DISCARDING:
+                self._backlog.withdraw(outcome.tid, outcome.cause)

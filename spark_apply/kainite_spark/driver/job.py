@@ -3,11 +3,15 @@
 Each step of a round acts on one of three places: the main log, which is only read; the target; the outcomes
 partition, which this job alone writes::
 
-    poll the log ─► select units ─► advance the fence ─► run the micro-batch ─► append outcomes ─► tidy up
+    poll the log ─► discard ─► select units ─► advance the fence ─► run the micro-batch ─► append outcomes ─► tidy up
 
 :mod:`kainite_spark.driver.micro_batches` does the steps from the fence to the run, and tidies up. After a round in
 which the target refused a unit for the first time, the job reads the target's catalogue again
 (:mod:`kainite_spark.driver.current_target`), so that no unit fails for an old one.
+
+A person may discard a unit that is not failed, while a task has it or the target does not answer. Such a unit comes
+into no micro-batch any more; before the next one begins, the job closes the fence, and the target's acknowledgement
+alone tells whether the unit is committed or discarded (:mod:`kainite.owner.requests`).
 
 A crash between two steps leaves this behind, and the next apply job does the following:
 
@@ -20,6 +24,8 @@ before or in the run    some units are in the target with their acknowledgements
 before the outcomes     the same as in the run
 after the outcomes      the outcomes are read back and laid over the folded log
 before a unit fails     the fence is closed, or not: the unit is tried twice again
+before a discard        the fence is closed, or not: the log shows the unit as discarding, so the target is
+                        asked again
 while tidying           the deletions are done again; the fence may be closed, which no task minds
 ======================  ==========================================================================
 
@@ -39,6 +45,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from kainite.base.errors import KainiteError, SparkStalledError, SparkUnavailableError, TargetRejectedError
 from kainite.base.logs import event
@@ -70,6 +77,9 @@ LONGEST_IDLE_S = 1.0
 SPARK_TRIES = 5
 """The number of failed Spark jobs in a row at which the apply job takes the Spark session for broken, and ends."""
 
+TELL_EVERY_S = 60.0
+"""The least time, in seconds, between two notes in the log of why units wait."""
+
 TIDY_EVERY = 50
 """Micro-batches after which acknowledgements and outcomes without further use are deleted."""
 
@@ -95,6 +105,7 @@ class ApplyJob:
         Raises:
             LogFencedError: another apply job mounted the outcomes partition.
             TargetFencedError: another apply job has fenced the target.
+            TargetWentBackError: the target lacks units that the log has as committed.
             TargetRejectedError: a unit failed, and ``onUowFailure`` is ``stop``.
             LogCorruptError: the log does not read back as written.
             SparkUnavailableError: Spark jobs failed :data:`SPARK_TRIES` times in a row.
@@ -136,14 +147,21 @@ class _ApplyLoop:
         self._schemes = 0
         self._failures = 0
         self._untidy = 0
+        self._trouble_since = ""
+        self._told = 0.0
 
     @property
     def _backlog(self) -> Backlog:
         return self._follower.backlog
 
     def start(self) -> None:
-        """Fences the target, then reads which units are unresolved: afterwards no older job can commit a unit."""
-        self._micro_batches.raise_generation()
+        """Fences the target, then reads which units are unresolved: afterwards no older job can commit a unit.
+
+        Raises:
+            TargetWentBackError: the target lacks units that the log has as committed.
+        """
+        mark = self._outcomes.read_mark()
+        self._micro_batches.raise_generation(None if self._environment.adopts else mark)
         self._read_log()
         event(
             _LOG,
@@ -197,6 +215,7 @@ class _ApplyLoop:
         """Runs one round; returns the number of units that it selected."""
         self._outcomes.check()
         self._poll(strong=strong)
+        self._discard()
         self._stop_at_failure()
         selection = self._backlog.take(self._settings.max_units, MAX_DELTAS, time.monotonic())
         if selection.units:
@@ -224,6 +243,18 @@ class _ApplyLoop:
             self._schemes = self._follower.schemes
             self._micro_batches.read_catalogue(self._stop)
 
+    def _discard(self) -> None:
+        """Resolves the units that a person discards, by what the target has acknowledged."""
+        if not self._backlog.withdrawn:
+            return
+        withdrawn = list(self._backlog.withdrawn)
+        committed = self._micro_batches.close(withdrawn)
+        self._backlog.settle_withdrawn(committed)
+        for tid in withdrawn:
+            found = "unit was applied before it could be discarded" if tid in committed else "unit discarded"
+            event(_LOG, logging.WARNING, found, uow=self._follower.units[tid].uow, id=tid)
+        self._write_down(self._backlog.take_changes())
+
     def _stop_at_failure(self) -> None:
         if self._settings.on_failure is not OnFailure.STOP or not self._backlog.failed:
             return
@@ -245,15 +276,27 @@ class _ApplyLoop:
         if not selection.serial and any(outcome.status is UnitStatus.FAILED for outcome in run.outcomes):
             self._micro_batches.read_catalogue(self._stop)
         if run.problem is not None:
+            self._tell_of_trouble(selection, run)
             self._wait_or_raise(run.problem)
         else:
             self._failures = 0
+
+    def _tell_of_trouble(self, selection: Selection, run: MicroBatchRun) -> None:
+        """Notes why units wait, once the trouble has lasted for more than one micro-batch, and then now and then."""
+        now = time.monotonic()
+        if not self._failures:
+            self._trouble_since, self._told = datetime.now(UTC).isoformat(timespec="seconds"), now
+        elif self._failures == 1 or now - self._told >= TELL_EVERY_S:
+            self._told = now
+            known = {outcome.tid for outcome in run.outcomes}
+            waits = (unit.tid for unit in selection.units if unit.tid not in known)
+            self._backlog.waits_for(waits, f"waits since {self._trouble_since}: {run.problem}")
 
     def _write_down(self, news: tuple[Outcome, ...]) -> None:
         """Makes changed outcomes of units durable, then tells the log's owner and the meter of them."""
         if news:
             with self._metrics.timing(metric.OUTCOMES_TIME):
-                self._outcomes.append(news)
+                self._outcomes.append(news, self._micro_batches.mark)
             self._metrics.resolved(news)
             self._announce()
         # A unit that is in progress again, after a retry or a release, has no result yet.

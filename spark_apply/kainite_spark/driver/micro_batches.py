@@ -7,9 +7,13 @@ latest one. Each number is used once, also for a call whose answer was lost:
 step                    the step's fence
 ======================  ====================================================================================
 begin a micro-batch     shuts out the tasks of all earlier micro-batches, which Spark may have given up
-close a micro-batch     shuts out the tasks of this micro-batch, before a unit fails for good
+close a micro-batch     shuts out the tasks of this micro-batch, before a unit fails for good; those of all earlier
+                        micro-batches, before a unit is discarded that may be in one of them
 trim acknowledgements   shuts out all tasks, before the target forgets what it has applied
 ======================  ====================================================================================
+
+Each step tells the target the latest fence that it has confirmed, with the units that were committed under it, so that
+a target that was set back is noticed before anything is written to it (:mod:`kainite_spark.targets.mark`).
 
 A crash forgets these numbers: the next job raises the generation, and begins with number 1.
 """
@@ -18,10 +22,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
-from kainite.base.errors import KainiteError
+from kainite.base.errors import KainiteError, TargetFencedError
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.observe import metric
 from kainite_spark.driver.environment import ApplyEnvironment
@@ -30,6 +34,7 @@ from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.micro_batch import TaskResult, plan
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.mark import TargetMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,20 @@ class MicroBatches:
         self._metrics = metrics
         self._target = environment.target
         self._number = 0
+        self._mark = TargetMark(generation, -1)
 
-    def raise_generation(self) -> None:
-        """Shuts out every older apply job."""
-        self._target.raise_generation(self._environment.ledger, self._generation)
+    @property
+    def mark(self) -> TargetMark:
+        """Returns how far the target has come under this job."""
+        return self._mark
+
+    def raise_generation(self, mark: TargetMark | None) -> None:
+        """Shuts out every older apply job.
+
+        Args:
+            mark: how far the log says that the target has come; None where it does not matter.
+        """
+        self._target.raise_generation(self._environment.ledger, self._generation, mark)
 
     def run(self, selection: Selection) -> MicroBatchRun:
         """Runs a micro-batch; each FAILED outcome of a serial one is final."""
@@ -78,7 +93,8 @@ class MicroBatches:
         instances = self._environment.settings.instances or parallelism
         batch = self._payloads.given(plan(fence, selection, instances, parallelism))
         try:
-            self._target.begin_micro_batch(fence)
+            self._target.begin_micro_batch(fence, self._mark)
+            self._confirmed(fence)
             began = time.monotonic()
             with self._metrics.timing(metric.RUN_TIME):
                 results = self._environment.runner.run(batch)
@@ -87,9 +103,20 @@ class MicroBatches:
             return MicroBatchRun((), (), error)
         problem = next((result.problem for result in results if result.problem), None)
         outcomes = [outcome for result in results for outcome in result.outcomes]
+        committed = tuple(outcome.tid for outcome in outcomes if outcome.status is UnitStatus.COMMITTED)
+        self._mark = replace(self._mark, tids=committed)
+        if isinstance(problem, TargetFencedError):
+            problem = self._why_fenced(problem)
         if selection.serial:
             outcomes, problem = self._certain(outcomes, problem)
         return MicroBatchRun(results, outcomes, problem, spark_s)
+
+    def close(self, tids: Collection[int]) -> set[int]:
+        """Shuts out all tasks, so that no unit is applied any more; returns which of these units are applied."""
+        fence = self._fresh_fence()
+        applied = self._target.close_micro_batch(fence, tids, self._mark)
+        self._confirmed(fence)
+        return applied
 
     def read_catalogue(self, stop: threading.Event) -> None:
         """Reads the target's catalogue again, and uses it from now on; ``stop`` ends the wait for the read."""
@@ -105,7 +132,9 @@ class MicroBatches:
         Such a unit is durably resolved, in the log or in the outcomes partition, so no apply job will try it again. A
         task that Spark has given up might try it, but the fence shuts this task out.
         """
-        self._target.trim(self._fresh_fence(), oldest)
+        fence = self._fresh_fence()
+        self._target.trim(fence, oldest, self._mark)
+        self._confirmed(fence)
 
     def _certain(
         self, outcomes: list[Outcome], problem: KainiteError | None
@@ -120,10 +149,21 @@ class MicroBatches:
             return outcomes, problem
         refused = [outcome.tid for outcome in outcomes if outcome.status is not UnitStatus.COMMITTED]
         try:
-            applied = self._target.close_micro_batch(self._fresh_fence(), refused)
+            applied = self.close(refused)
         except KainiteError as error:
             return [outcome for outcome in outcomes if outcome.status is UnitStatus.COMMITTED], error
         return [Outcome(o.tid, UnitStatus.COMMITTED, o.instance) if o.tid in applied else o for o in outcomes], problem
+
+    def _why_fenced(self, problem: TargetFencedError) -> KainiteError:
+        """Returns why a task's fence is not the target's: another apply job took over, or the target went back."""
+        try:
+            self.close(())
+        except KainiteError as error:
+            return problem if error.retryable else error
+        return problem
+
+    def _confirmed(self, fence: Fence) -> None:
+        self._mark = TargetMark(fence.generation, fence.micro_batch)
 
     def _fresh_fence(self) -> Fence:
         """Returns a fence with a number that no call has used before, not even a call whose answer was lost."""

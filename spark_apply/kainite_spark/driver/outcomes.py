@@ -5,6 +5,9 @@ to a log partition of its own, ``<partition>:outcomes``, which is mounted, fence
 code (:mod:`kainite.owner.append`). The owner copies the outcomes into the main log and notes how far
 (``StatusMeta.through``); the apply job truncates the entries up to this id.
 
+Entries with commits also say how far the target had come (:mod:`kainite_spark.targets.mark`). The latest such entry
+stays, also when the main log has copied it: the next apply job compares the target with it.
+
 What a crash leaves behind:
 
 * before the put   the target's acknowledgements alone; the units are tried again and found applied;
@@ -24,10 +27,11 @@ from typing import Self
 from kainite.base.errors import LogFencedError, LogHeldError, LogUnavailableError
 from kainite.base.logs import event
 from kainite.log.contract import LogStore
-from kainite.log.format.entry import Entry, EntryKind, Outcome, StatusMeta
+from kainite.log.format.entry import Entry, EntryKind, Outcome, StatusMeta, UnitStatus
 from kainite.log.state.outcomes import outcomes_of
 from kainite.owner.append import PartitionWriter, take_steps
 from kainite.owner.mount import LeaseWatch, Mount, mount
+from kainite_spark.targets.mark import TargetMark
 
 _LOG = logging.getLogger(__name__)
 
@@ -46,6 +50,7 @@ class Outcomes:
         self._mount = mounted
         self._writer = PartitionWriter(store, mounted, mounted.first_id, "outcomes", _LOG)
         self._truncated = mounted.head.low_water_mark
+        self._marked: int | None = None  # the id of the latest entry with a mark
         self._stop = stop
         self._closing = threading.Event()
         self._lost: LogFencedError | None = None
@@ -87,19 +92,38 @@ class Outcomes:
         batches = self._store.read_batches(self._mount.partition, first_id, data=False, strong=True)
         return outcomes_of(batches, first_id)
 
-    def append(self, outcomes: Iterable[Outcome]) -> None:
+    def read_mark(self) -> TargetMark | None:
+        """Returns how far the target had come when units were committed last; None if no unit was."""
+        mark = None
+        for batch in self._store.read_batches(self._mount.partition, self._truncated, data=False, strong=True):
+            for tid, entry in batch.entries_from(self._truncated):
+                if isinstance(entry.meta, StatusMeta) and entry.meta.mark is not None:
+                    mark, self._marked = TargetMark(*entry.meta.mark, tids=_committed(entry.meta.outcomes)), tid
+        return mark
+
+    def append(self, outcomes: Iterable[Outcome], mark: TargetMark) -> None:
         """Makes outcomes durable; nothing happens for an empty iterable.
+
+        Args:
+            outcomes: the outcomes.
+            mark: how far the target has come.
 
         Raises:
             LogFencedError: another apply job has mounted the partition.
             LogUnavailableError: ``stop`` was set while the store did not answer.
         """
-        meta = StatusMeta(tuple(outcomes))
-        if meta.outcomes:
+        changes = tuple(outcomes)
+        commits = bool(_committed(changes))
+        if changes:
+            meta = StatusMeta(changes, mark=(mark.generation, mark.micro_batch) if commits else None)
             take_steps(self._writer.append_steps((Entry(EntryKind.STATUS, meta),)), self._stop)
+            if commits:
+                self._marked = self.last_id
 
     def truncate(self, below: int) -> None:
-        """Truncates the entries below ``below``, which the main log has copied."""
+        """Truncates the entries below ``below``, which the main log has copied, but not the latest with a mark."""
+        if self._marked is not None:
+            below = min(below, self._marked)
         if below > self._truncated:
             self._mount.renew(self._writer.next_id - 1, below)
             self._store.truncate(self._mount.partition, below)
@@ -111,6 +135,10 @@ class Outcomes:
             take_steps(self._writer.heartbeat_steps(interval), self._closing)
         except LogFencedError as error:
             self._lost = error
+
+
+def _committed(outcomes: Iterable[Outcome]) -> tuple[int, ...]:
+    return tuple(outcome.tid for outcome in outcomes if outcome.status is UnitStatus.COMMITTED)
 
 
 def mount_outcomes(

@@ -114,7 +114,8 @@ class TargetAttempts:
         attempts = itertools.count()
 
         def failed(error: Exception, failures: int, pause: float) -> None:
-            event(_LOG, logging.WARNING, "target unavailable", attempt=failures, cause=error)
+            # The target may well answer: too many connections, or units that another task has acknowledged meanwhile.
+            event(_LOG, logging.WARNING, "target transaction to be tried again", attempt=failures, cause=error)
 
         retry(
             lambda: act(next(attempts)),

@@ -21,13 +21,16 @@ delayed    in progress   the target was busy with it alone (a locked row); holds
                          while it runs, or is waiting or again for another reason
 failed     failed        refused twice, or malformed in the log; holds back units that conflict
 blocked    blocked       conflicts with an earlier failed, delayed or blocked unit
+withdrawn  discarding    a person discards it, and it was not failed: it runs no more, and holds back nothing. Before
+                         the next micro-batch the target tells whether it is committed or discarded
 (gone)     committed, discarded
 =========  ============  ==========================================================================
 
 Transitions: waiting → running | blocked, again → running | blocked | waiting, and delayed → running | blocked | waiting
 (:meth:`Backlog.take`); running → gone | delayed | again, and from a serial micro-batch → gone | delayed | failed |
 again | waiting (:meth:`Backlog.settle`); failed → waiting (:meth:`Backlog.retry`) | gone (overtaken); any → gone
-(:meth:`Backlog.forget_resolved`); blocked → waiting whenever a failed or delayed unit goes away.
+(:meth:`Backlog.forget_resolved`); any → withdrawn (:meth:`Backlog.withdraw`) → gone
+(:meth:`Backlog.settle_withdrawn`); blocked → waiting whenever a failed or delayed unit goes away.
 
 Invariants:
 
@@ -62,7 +65,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
@@ -125,7 +128,9 @@ class Backlog:
         self._blocked: dict[int, int] = {}  # with the unit that it waits for
         self._schemes = Comparisons()
         self._holders = Holders(self._schemes)
+        self._withdrawn: dict[int, str | None] = {}  # with who discards it
         self._overtaken: dict[int, tuple[int, ...]] = {}  # the failed units that a correction passes
+        self._met: dict[int, str] = {}  # why the target did not take a unit in progress at its latest try
         self._unreported = Unreported()
 
     @property
@@ -153,6 +158,11 @@ class Backlog:
         """Returns the causes of the failed units, by transaction id; changes with the backlog."""
         return MappingProxyType(self._failed)
 
+    @property
+    def withdrawn(self) -> Mapping[int, str | None]:
+        """Returns the units of which the target has to tell whether they are committed or discarded."""
+        return MappingProxyType(self._withdrawn)
+
     def know(self, scheme_id: str, scheme: Scheme) -> None:
         """Registers a scheme that units name."""
         self._schemes.add(scheme_id, scheme)
@@ -165,6 +175,7 @@ class Backlog:
         yield from self._delayed
         yield from self._failed
         yield from self._blocked
+        yield from self._withdrawn
 
     def add(self, tid: int, status: UnitStatus = UnitStatus.IN_PROGRESS, cause: str | None = None) -> None:
         """Adds a unit with its status in the log; units come in log order, each once."""
@@ -172,6 +183,8 @@ class Backlog:
         self._unreported.published(tid, status, cause)
         if status is UnitStatus.FAILED:
             self._fail(tid, cause)
+        elif status is UnitStatus.DISCARDING:
+            self._withdrawn[tid] = cause
         else:
             self._waiting.append(tid)
 
@@ -208,6 +221,7 @@ class Backlog:
         waits: list[int] = []
         for result in results:
             not_tried.remove(result.tid)
+            self._note(result)
             if result.status is UnitStatus.IN_PROGRESS and self._all_wait_for(result.tid, now):
                 waits.append(result.tid)
                 continue
@@ -230,6 +244,34 @@ class Backlog:
             waits.extend(not_tried)
         self._wait(waits)
         self._again.sort()
+
+    def waits_for(self, tids: Iterable[int], cause: str) -> None:
+        """Notes why units of the latest micro-batch were not tried, or why their outcomes are unknown."""
+        for tid in self._known.intersection(tids):
+            self._note(Outcome(tid, UnitStatus.IN_PROGRESS, cause=cause))
+
+    def withdraw(self, tid: int, cause: str | None) -> None:
+        """Takes out a unit that a person discards: no task that begins from now on gets it.
+
+        Args:
+            tid: the unit; an unknown one is passed over, since it is resolved already.
+            cause: who discards it.
+        """
+        if tid in self._known and tid not in self._withdrawn:
+            self._drop({tid})
+            self._withdrawn[tid] = cause
+
+    def settle_withdrawn(self, committed: Collection[int]) -> None:
+        """Resolves the withdrawn units: they are discarded, except those that the target has acknowledged."""
+        withdrawn, self._withdrawn = self._withdrawn, {}
+        for tid, cause in withdrawn.items():
+            if tid in committed:
+                if self._units[tid].kind is not UnitKind.NORMAL:
+                    self._passes_failed(self._units[tid])
+                self._commit(Outcome(tid, UnitStatus.COMMITTED))
+            else:
+                self._known.discard(tid)
+                self._unreported.resolved(Outcome(tid, UnitStatus.DISCARDED, cause=cause))
 
     def retry(self, tid: int) -> None:
         """Queues a failed unit for another try, with the units that it held back."""
@@ -254,9 +296,19 @@ class Backlog:
         """
         gone = self._known.intersection(tids)
         self._known -= gone
+        self._drop(gone)
+
+    def take_changes(self) -> tuple[Outcome, ...]:
+        """Returns the outcomes that the log does not show yet, in the order in which they came; each only once."""
+        return self._unreported.take(self._status)
+
+    def _drop(self, gone: Collection[int]) -> None:
+        """Takes units out of every state; releases the units that waited for them alone."""
         for tid in gone:
             self._unreported.forget(tid)
             self._in_front.leave(tid)
+            self._met.pop(tid, None)
+            self._withdrawn.pop(tid, None)
         if gone:
             self._waiting = deque(tid for tid in self._waiting if tid not in gone)
             self._again = [tid for tid in self._again if tid not in gone]
@@ -268,9 +320,13 @@ class Backlog:
         if held_others:
             self._release()
 
-    def take_changes(self) -> tuple[Outcome, ...]:
-        """Returns the outcomes that the log does not show yet, in the order in which they came; each only once."""
-        return self._unreported.take(self._status)
+    def _note(self, result: Outcome) -> None:
+        """Notes the cause that a unit in progress has met; a unit with another outcome has none any more."""
+        if result.status is UnitStatus.IN_PROGRESS and result.cause is not None:
+            self._met[result.tid] = result.cause
+            self._unreported.changed(result.tid)
+        elif self._met.pop(result.tid, None) is not None:
+            self._unreported.changed(result.tid)
 
     def _select(self, max_units: int, max_deltas: int) -> list[UnitState]:
         """Returns the first waiting units that nothing holds back, as many as fit a micro-batch."""
@@ -405,7 +461,7 @@ class Backlog:
             return UnitStatus.FAILED, self._failed[tid]
         if tid in self._blocked:
             return UnitStatus.BLOCKED, f"waits for {self._blocked[tid]}"
-        return UnitStatus.IN_PROGRESS, None
+        return UnitStatus.IN_PROGRESS, self._met.get(tid)
 
 
 def _comparable(one: UnitState, other: UnitState) -> bool:

@@ -22,7 +22,7 @@ class Unreported:
     """The difference between the statuses that the log shows and those that the units have.
 
     Attributes:
-        shown: the status and cause that the log shows of each unit, except units in progress.
+        shown: the status and cause that the log shows of each unit, except units in progress without a cause.
         touched: the units whose status may differ from what the log shows, in the order in which it changed.
         gone: the outcomes of the units that were committed or discarded since the last :meth:`take`.
     """
@@ -34,7 +34,7 @@ class Unreported:
     def published(self, tid: int, status: UnitStatus, cause: str | None) -> None:
         """Notes the status and cause that the log shows of a unit."""
         self.forget(tid)
-        if status is not UnitStatus.IN_PROGRESS:
+        if (status, cause) != _PLAIN:
             self.shown[tid] = (status, cause)
 
     def forget(self, tid: int) -> None:

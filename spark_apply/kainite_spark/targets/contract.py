@@ -18,6 +18,9 @@ retry has committed, could commit its units again when it wakes up and their ack
 apply a unit that has failed and was discarded meanwhile. So a micro-batch's number is used once: for its
 tasks, for a closing or for a trimming.
 
+Each of the driver's calls compares the target with a *mark* first, so that a target that was set back to an earlier
+state is noticed (:mod:`kainite_spark.targets.mark`).
+
 A crash at any point leaves either both a unit's rows and its acknowledgement, or neither. docs/targets.md
 says what a loader must do to give the same guarantee.
 
@@ -34,6 +37,7 @@ from typing import Protocol
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.mark import TargetMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,38 +113,50 @@ class Target(Protocol):
             CatalogueError: tables reference each other in a cycle without deferrable constraints.
         """
 
-    def raise_generation(self, log_partition: str, generation: int) -> None:
+    def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         """Takes the target over for an apply job; waits for transactions under the old fence.
 
+        Args:
+            log_partition: the log's name in the target.
+            generation: the apply job's generation.
+            mark: how far the target must be; None where the log has no unit as committed, or the target is adopted.
+
         Raises:
+            TargetWentBackError: the target is behind the mark; so in the other calls. A loader cannot tell.
             TargetFencedError: a higher generation owns the target.
         """
 
-    def begin_micro_batch(self, fence: Fence) -> None:
+    def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
         """Advances the fence: from now on only this micro-batch may write.
+
+        Args:
+            fence: the micro-batch.
+            mark: the latest fence that the target has confirmed; so in the other calls.
 
         Raises:
             TargetFencedError: another generation owns the target.
         """
 
-    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+    def close_micro_batch(self, fence: Fence, tids: Collection[int], mark: TargetMark | None = None) -> set[int]:
         """Advances the fence, so that no task writes any more, then returns which of these units are acknowledged.
 
         Args:
             fence: with a number that is higher than every micro-batch's so far, and that no micro-batch gets.
             tids: the units whose tasks reported that they did not apply them.
+            mark: as in :meth:`begin_micro_batch`.
 
         Raises:
             TargetFencedError: another generation owns the target, or the number is not higher.
         """
 
-    def trim(self, fence: Fence, below: int) -> int:
+    def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         """Advances the fence as :meth:`close_micro_batch` does, and in the same transaction, or after
         that, deletes the acknowledgements of units below ``below``; returns how many.
 
         Args:
             fence: with a number that is higher than every micro-batch's so far, and that no micro-batch gets.
             below: a transaction id; all units below it are durably resolved.
+            mark: as in :meth:`begin_micro_batch`.
 
         Raises:
             TargetFencedError: another generation owns the target, or the number is not higher.

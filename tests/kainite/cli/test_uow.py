@@ -29,25 +29,16 @@ async def test_retry(log_world: LogWorld) -> None:
     status, output, _ = await log_world.kainite("uow", "retry", "bad")
     assert (status, output) == (0, "unit bad will be applied again\n")
     assert [row["status"] for row in await log_world.rows("--uow", "bad")] == ["in progress"]
-    status, _, errors = await log_world.kainite("uow", "discard", "bad", "--yes")
+    status, _, errors = await log_world.kainite("uow", "retry", "bad")
     assert (status, errors) == (1, "kainite: unit bad is in progress, not failed\n")
 
 
 async def test_discard(log_world: LogWorld) -> None:
-    status, _, errors = await log_world.kainite("uow", "discard", "waiting", "--yes")
+    status, _, errors = await log_world.kainite("uow", "retry", "waiting")
     waits = f"it waits for unit bad (id 1), which is failed ({REFUSED}) and holds back 1 unit; resolve that one"
     assert (status, errors) == (1, f"kainite: unit waiting is blocked, not failed: {waits}\n")
     status, output, _ = await log_world.kainite("uow", "discard", "bad", "--yes")
     assert (status, output) == (0, "unit bad is discarded\n")
-
-
-async def test_without_a_daemon_the_request_says_so(log_world: LogWorld) -> None:
-    elsewhere = log_world.properties.with_name("elsewhere.properties")
-    elsewhere.write_text(f"{log_world.properties.read_text()}logPartition = 7\n")
-    lonely = LogWorld(elsewhere, log_world.table, log_world.store, log_world.owner)
-    status, _, errors = await lonely.kainite("uow", "retry", "bad", "--timeout", "0.2")
-    assert status == 1
-    assert "is a daemon running" in errors
 
 
 async def test_without_a_log_table_the_name_and_what_makes_it_are_told(log_world: LogWorld) -> None:
@@ -98,17 +89,6 @@ async def test_nothing_is_resolved_that_was_not_asked_for(log_world: LogWorld) -
         status, _, errors = await log_world.kainite("uow", action)
         assert status == 2
         assert "name units, or select them" in errors
-
-
-async def test_more_units_are_discarded_than_are_asked_at_once(log_world: LogWorld) -> None:
-    units = [fragment(f"b{number}", [number], count=1) for number in range(100, 160)]
-    await log_world.owner.append("shard-2", Position(1), Position(1), units)
-    ids = [tid for tid, unit in log_world.owner.state.units.items() if unit.uow.startswith("b") and unit.uow != "bad"]
-    await log_world.apply(*(Outcome(tid, UnitStatus.FAILED, 0, "junk") for tid in ids))
-    status, output, errors = await log_world.kainite("uow", "discard", "--cause", "junk", "--yes", "--timeout", "60")
-    assert (status, errors) == (0, "")
-    assert output.splitlines()[-1] == "60 of 60 units: discard"
-    assert {row["status"] for row in await log_world.rows("--cause", "discarded by")} == {"discarded"}
 
 
 async def test_discarding_several_asks_first_and_says_how_many(log_world: LogWorld) -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from kainite.log.format.entry import Entry, EntryKind, Fault, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.folded import FoldedLog
-from kainite.owner.requests import OK, REFUSED, RequestDecision, decide
+from kainite.owner.requests import ASKED, OK, REFUSED, RequestDecision, decide
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.signing import SignedDeltas
 from kainite.uow.touches import Touched
 
-IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
+IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED, DISCARDING = UnitStatus
 
 
 def state(*outcomes: Outcome, cause: str | None = None, answered: tuple[str, ...] = ()) -> FoldedLog:
@@ -94,9 +94,8 @@ def test_carried_out(folded: FoldedLog, action: str, outcome: Outcome, message: 
 
 REFUSALS = [
     (state(), {"action": "retry", "uow": "T"}, "unit T is in progress, not failed"),
-    (state(), {"action": "discard", "uow": "T"}, "unit T is in progress, not failed"),
     (BLOCKED_UNIT, {"action": "retry", "uow": "T"}, "unit T is blocked, not failed: waits for S; resolve that one"),
-    (BLOCKED_UNIT, {"action": "discard", "uow": "T"}, "unit T is blocked, not failed: waits for S; resolve that one"),
+    (state(Outcome(0, DISCARDING)), {"action": "retry", "uow": "T"}, "unit T is discarding, not failed"),
     (MALFORMED_UNIT, {"action": "retry", "uow": "T"}, "unit T can never be applied (two ends disagree)"),
     (
         collecting(),
@@ -117,6 +116,25 @@ def test_refused(folded: FoldedLog, request_: dict[str, str], message: str) -> N
     assert decision.outcome is None
     assert decision.answer["result"] == REFUSED
     assert decision.answer["message"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("folded", "was"),
+    [
+        (state(), "in progress"),
+        (state(Outcome(0, IN_PROGRESS, None, "a lock")), "in progress: a lock"),
+        (BLOCKED_UNIT, "blocked: waits for S"),
+    ],
+)
+def test_a_unit_that_a_task_may_have_is_discarded_by_the_apply_job(folded: FoldedLog, was: str) -> None:
+    decision = decide(folded, "r", {"action": "discard", "uow": "T", "by": "me"})
+    assert decision.outcome == Outcome(0, DISCARDING, cause=f"discarded by me; it was {was}")
+    assert decision.answer["result"] == ASKED
+
+
+def test_a_discard_that_the_apply_job_has_not_carried_out_is_not_appended_again() -> None:
+    decision = decide(state(Outcome(0, DISCARDING, cause="discarded by me")), "r", {"action": "discard", "uow": "T"})
+    assert (decision.outcome, decision.answer["result"]) == (None, ASKED)
 
 
 def test_a_request_whose_answer_was_lost_is_not_carried_out_twice() -> None:
@@ -147,9 +165,8 @@ def chain(root: UnitStatus) -> FoldedLog:
         (COMMITTED, "it waits for id 0, which is resolved; it goes on by itself"),
     ],
 )
-@pytest.mark.parametrize("action", ["retry", "discard"])
-def test_the_root_of_a_chain_is_named(action: str, root: UnitStatus, message: str) -> None:
-    decision = decide(chain(root), "r", {"action": action, "uow": "T"})
+def test_the_root_of_a_chain_is_named(root: UnitStatus, message: str) -> None:
+    decision = decide(chain(root), "r", {"action": "retry", "uow": "T"})
     assert decision.answer == {"result": REFUSED, "message": f"unit T is blocked, not failed: {message}"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -33,6 +34,7 @@ from kainite_spark.executor.assemble import assemble
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.mark import TargetMark
 from support.apply_world import World, insert, note, noted, update
 from support.inline_runner import InlineRunner
 from support.waiting import eventually
@@ -157,6 +159,51 @@ def test_discarding_releases_what_waited(world: World) -> None:
     world.apply()
 
     assert world.items() == {1: 1}
+    assert world.log.statuses() == {}
+
+
+def test_a_task_that_was_given_up_does_not_apply_what_is_discarded_meanwhile(world: World) -> None:
+    world.log.unit("unwanted", *noted("unwanted", insert(1)))
+    given_up: list[MicroBatch] = []
+    runner = world.runner()
+
+    class GivesUp:
+        parallelism = 2
+
+        def run(self, batch: MicroBatch) -> list[TaskResult]:
+            given_up.append(batch)
+            assert world.log.ask("discard", "unwanted") == "asked"
+            raise SparkUnavailableError("the executor does not answer")
+
+    world.job(GivesUp()).run(once=True)
+    late = [result for batch in given_up for result in runner.run(batch)]
+
+    assert [type(result.problem) for result in late if result.outcomes or result.problem] == [TargetFencedError]
+    assert world.journal() == []
+    world.log.take_outcomes()
+    assert world.log.statuses() == {}
+
+
+def test_the_log_shows_why_units_wait_and_since_when(world: World) -> None:
+    world.log.unit("T", insert(1))
+    runner = world.runner()
+
+    class ThirdTime:
+        parallelism = 2
+        tries = 0
+
+        def run(self, batch: MicroBatch) -> list[TaskResult]:
+            self.tries += 1
+            if self.tries == 3:
+                world.log.take_outcomes()
+                shown.append(world.log.state.units[world.log.tid("T")].cause)
+                return runner.run(batch)
+            raise SparkUnavailableError("the executor does not answer")
+
+    shown: list[str | None] = []
+    world.job(ThirdTime()).run(once=True)
+    assert re.fullmatch(r"waits since \d{4}-\S+: the executor does not answer", shown[0] or "")
+    world.log.take_outcomes()
     assert world.log.statuses() == {}
 
 
@@ -516,12 +563,12 @@ def test_a_task_that_was_given_up_wakes_between_two_micro_batches_that_trim(
     zombies = Zombies(world.runner())
     trim = world.target.trim
 
-    def trim_and_wake(fence: Fence, below: int) -> int:
-        trimmed = trim(fence, below)
+    def trim_and_wake(fence: Fence, below: int, mark: TargetMark) -> int:
+        trimmed = trim(fence, below, mark)
         zombies.wake()
         return trimmed
 
-    monkeypatch.setattr(type(world.target), "trim", lambda _, fence, below: trim_and_wake(fence, below))
+    monkeypatch.setattr(type(world.target), "trim", lambda _, fence, below, mark: trim_and_wake(fence, below, mark))
     for n in range(4):
         world.log.unit(f"T-{n}", note(f"T-{n}"))
     job = world.job(zombies, max_units=1)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.state.outcomes import outcomes_of, stored_batches
 from kainite.settings import ApplySettings, Consistency
 from kainite.store.memory import MemoryStore
 from kainite.uow.delta import UnitKind
@@ -33,7 +35,7 @@ def apply_until_done(world: World, fate: Fate, consistency: Consistency) -> None
 
 
 def history(world: World, fate: Fate, consistency: Consistency) -> End:
-    """Groups, conflicts, a unit that fails, one behind it, a correction, a retry: with tidying between."""
+    """Groups, conflicts, a unit that fails, one behind it, a correction, a retry, a discard: with tidying between."""
     log = world.log
     log.unit("T-1", *noted("T-1", insert(1)))
     log.unit("T-2", *noted("T-2", update(1, 2)))
@@ -45,6 +47,8 @@ def history(world: World, fate: Fate, consistency: Consistency) -> End:
     log.ask("retry", "early")
     log.unit("fix", *noted("fix", insert(2, 2)), kind=UnitKind.CORRECTION)
     log.unit("T-3", *noted("T-3", update(1, 3)))
+    log.unit("unwanted", *noted("unwanted", update(1, 4)))
+    assert log.ask("discard", "unwanted") == "asked"
     apply_until_done(world, fate, consistency)
     apply_until_done(world, Fate(), consistency)
     return world.items(), world.journal(), {uow: status.value for uow, status in log.statuses().items()}
@@ -66,6 +70,52 @@ def test_wherever_the_job_dies_each_unit_is_applied_once_and_in_order(
             f"died {whole.names[at]} (effect {at})"
         )
         assert fate.dead
+
+
+@pytest.mark.parametrize("half", ["before", "after"])
+def test_wherever_the_job_dies_a_unit_is_discarded_or_applied_and_never_both(tmp_path: Path, half: str) -> None:
+    """Kills the job with the unit in its hands; a person discards the unit then; the next job dies too."""
+    whole = Fate()
+    assert discarded_after(fresh(tmp_path / "whole"), whole, Fate()) == (True, "gone")
+    found = set()
+    for at in (at for at, name in enumerate(whole.names) if name.startswith(half)):
+        again = Fate()
+        for then in (None, *range(0, 40, 3)):
+            again = Fate(then)
+            applied, status = discarded_after(fresh(tmp_path / f"{at}-{then}"), Fate(at), again)
+            found.add((applied, status))
+            if not again.dead and then is not None:
+                break
+    assert found == {(True, "gone"), (True, "committed"), (False, "discarded")}
+
+
+def discarded_after(world: World, first: Fate, second: Fate) -> tuple[bool, str]:
+    """Returns whether the unit was applied, and what the log says of it; ``gone``: it was resolved before."""
+    log = world.log
+    log.unit("T", *noted("T", insert(1)))
+    die_and_end(world, first)
+    with_outcome = bool(stored(world))
+    asked = log.ask("discard", "T") if not with_outcome else "ok"
+    die_and_end(world, second)
+    die_and_end(world, Fate())
+    (status,) = {one.status for one in stored(world) if one.status in (UnitStatus.COMMITTED, UnitStatus.DISCARDED)}
+    log.take_outcomes()
+    assert log.statuses() == {}
+    applied = world.journal() == ["T"]
+    assert applied == (status is UnitStatus.COMMITTED), "the log says what the target has"
+    return applied, "gone" if asked == "ok" else status.value
+
+
+def die_and_end(world: World, fate: Fate) -> None:
+    store, target = MortalStore(world.store, fate), MortalTarget(world.target, fate)
+    settings = ApplySettings(lease=60.0, idle=0.01)
+    parts = ApplyEnvironment(settings, store, "0", "a job", target, InlineRunner(store, "0", target), "log/0")
+    with contextlib.suppress(KilledError):
+        ApplyJob(parts, world.stop).run(once=True)
+
+
+def stored(world: World) -> tuple[Outcome, ...]:
+    return outcomes_of(stored_batches(world.store, "0"), 0)
 
 
 def fresh(folder: Path) -> World:

@@ -47,7 +47,7 @@ def bench(tmp_path: Path) -> Bench:
 def test_units_are_applied_and_each_call_has_a_fence_of_its_own(bench: Bench) -> None:
     tids = [bench.world.log.unit(f"T-{n}", insert(n)) for n in range(3)]
     micro_batches = bench.micro_batches()
-    micro_batches.raise_generation()
+    micro_batches.raise_generation(None)
     first, second = micro_batches.run(bench.selection(*tids[:2])), micro_batches.run(bench.selection(tids[2]))
     assert [o.status for o in (*first.outcomes, *second.outcomes)] == [UnitStatus.COMMITTED] * 3
     assert first.problem is second.problem is None
@@ -60,8 +60,8 @@ def test_units_are_applied_and_each_call_has_a_fence_of_its_own(bench: Bench) ->
 def test_a_job_of_an_older_generation_applies_nothing(bench: Bench) -> None:
     tid = bench.world.log.unit("T", insert(1))
     older = bench.micro_batches(1)
-    older.raise_generation()
-    bench.micro_batches(2).raise_generation()
+    older.raise_generation(None)
+    bench.micro_batches(2).raise_generation(None)
     run = older.run(bench.selection(tid))
     assert isinstance(run.problem, TargetFencedError)
     assert run.outcomes == ()
@@ -81,7 +81,7 @@ def test_a_unit_that_was_applied_after_all_has_not_failed(bench: Bench) -> None:
     tid = bench.world.log.unit("T", insert(1))
     runner = AppliesMeanwhile(bench.world.store, "0", bench.world.target)
     micro_batches = bench.micro_batches(runner=runner)
-    micro_batches.raise_generation()
+    micro_batches.raise_generation(None)
     (first,) = micro_batches.run(bench.selection(tid)).outcomes
     assert first.status is UnitStatus.FAILED, "a first refusal is not final, so nobody looks"
     (second,) = micro_batches.run(bench.selection(tid, serial=True)).outcomes

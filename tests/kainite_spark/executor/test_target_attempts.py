@@ -11,7 +11,7 @@ from kainite.base.errors import TargetBusyError, TargetInterruptedError, TargetR
 from kainite_spark.executor.apply_options import Retry
 from kainite_spark.executor.target_attempts import TargetAttempts, Trouble
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.fence import Fence, already_applied
 from support.scripted_session import Scripted
 
 FENCE = Fence("0", 1, 1)
@@ -89,3 +89,19 @@ def test_no_target_is_given_deltas_that_cannot_be_read() -> None:
     trouble = tried.commit([UNITS[0], replace(UNITS[1], fault="no JSON")])
     assert (type(trouble), str(trouble)) == (TargetRejectedError, "no JSON")
     assert tried.target.calls == 0
+
+
+def test_a_target_that_answers_is_not_said_to_be_unavailable(caplog: pytest.LogCaptureFixture) -> None:
+    """Has another task acknowledge a unit meanwhile: the target answers, and the rest is tried again."""
+    session = Scripted()
+    attempts = TargetAttempts(session, Fence("0", 1, 0), Retry(tries=3, first=0.01), lambda _: None)
+
+    def overtaken_once(rest: Sequence[Unit]) -> None:
+        if not session.committed:
+            session.committed.append(rest[0].tid)
+            raise already_applied(Fence("0", 1, 0))
+        session.apply(Fence("0", 1, 0), rest)
+
+    assert attempts.commit([Unit(1, "T-1", ()), Unit(2, "T-2", ())], overtaken_once) is None
+    assert session.committed == [1, 2]
+    assert caplog.messages == ["target transaction to be tried again"]

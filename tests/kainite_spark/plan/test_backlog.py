@@ -425,6 +425,41 @@ def held_back(units: Sequence[UnitState], failed: set[int]) -> set[int]:
     return {holder.tid for holder in holders} - failed
 
 
+def test_a_withdrawn_unit_runs_no_more_and_holds_back_nothing() -> None:
+    bench = Bench()
+    bench.add(unit(0, 1), unit(1, 1), unit(2, 2))
+    bench.busy.add(0)
+    bench.step()
+    assert bench.shown[0] == (IN_PROGRESS, "locked")
+    bench.held.withdraw(0, "by me")
+    bench.held.settle_withdrawn(())
+    assert bench.step() == [1]
+    assert bench.statuses() == {0: DISCARDED, 1: COMMITTED, 2: COMMITTED}
+
+
+def test_a_withdrawn_correction_that_the_target_has_replaces_what_it_corrects() -> None:
+    bench = Bench(broken={0})
+    bench.add(unit(0, 1), unit(1, 1, kind=CORRECTION))
+    bench.step()
+    bench.step(untried={1})
+    bench.held.withdraw(1, "by me")
+    bench.held.settle_withdrawn({1})
+    assert {one.tid: one.status for one in bench.held.take_changes()} == {0: DISCARDED, 1: COMMITTED}
+    assert not list(bench.held.unresolved())
+
+
+def test_the_log_shows_why_units_wait_until_they_are_tried_again() -> None:
+    bench = Bench()
+    bench.add(unit(0, 1), unit(1, 2))
+    bench.step(untried={0, 1})
+    bench.held.waits_for([0, 1, 7], "no target")
+    assert bench.held.take_changes() == tuple(Outcome(tid, IN_PROGRESS, cause="no target") for tid in (0, 1))
+    assert bench.held.take_changes() == ()
+    bench.busy.add(1)
+    bench.step()
+    assert bench.shown == {0: (COMMITTED, None), 1: (IN_PROGRESS, "locked")}
+
+
 class SerialModel(RuleBasedStateMachine):
     """Random units, faults, retries and discards, against what the rules say of every unit at rest."""
 
@@ -476,6 +511,17 @@ class SerialModel(RuleBasedStateMachine):
         tid = data.draw(st.sampled_from(self.failed()))
         self.bench.held.forget_resolved({tid})
         self.bench.shown[tid] = (DISCARDED, None)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.unresolved())
+    def withdraw(self, data: st.DataObject) -> None:
+        tid = data.draw(st.sampled_from(self.unresolved()))
+        self.bench.held.withdraw(tid, "by me")
+        assert tid in set(self.bench.held.unresolved()), "its acknowledgement must not be trimmed"
+        self.bench.held.settle_withdrawn(())
+        changes = self.bench.held.take_changes()
+        assert changes[-1] == Outcome(tid, DISCARDED, cause="by me")
+        self.bench.shown.update((one.tid, (one.status, one.cause)) for one in changes)
 
     @rule()
     def come_to_rest(self) -> None:

@@ -21,6 +21,7 @@ from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
 from kainite.base.errors import SourceError
+from kainite.base.redaction import learn, redacted, secrets_in_url
 from kainite.capture.postgresql.replication_frames import (
     Frame,
     Keepalive,
@@ -245,6 +246,7 @@ def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
 
 
 def _connect(url: str) -> pq.abc.PGconn:
+    learn(secrets_in_url(url))
     try:
         text = make_conninfo(url, replication="database", client_encoding="UTF8", options=_OPTIONS)
     except psycopg.Error as error:
@@ -273,7 +275,7 @@ def _name(name: str) -> str:
 
 
 def _message(raw: bytes) -> str:
-    return " ".join(raw.decode("utf-8", "replace").split())
+    return redacted(" ".join(raw.decode("utf-8", "replace").split()))
 
 
 @contextmanager

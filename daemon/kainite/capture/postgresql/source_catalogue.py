@@ -14,6 +14,7 @@ from typing import Any, Final
 import psycopg
 
 from kainite.base.errors import SourceError
+from kainite.base.redaction import learn, redacted, secrets_in_url
 
 LOOK_EVERY_S: Final = 10.0
 """Seconds between two looks at the publication: so long may a table's changes be missing before that is told."""
@@ -60,8 +61,9 @@ class SourceCatalogue:
         self._published: frozenset[str] = frozenset()
         self._keys: dict[int, frozenset[str]] = {}
         self._look_at = 0.0
+        learn(secrets_in_url(url))
         with _as_source_error():
-            self._connection = psycopg.connect(url, autocommit=True)
+            self._connection = psycopg.connect(url, autocommit=True, client_encoding="UTF8")
 
     def look(self, *, soon: bool = False) -> None:
         """Looks at the publication, if the last look is long enough ago.
@@ -144,4 +146,4 @@ def _as_source_error() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise SourceError(f"the source's catalogue cannot be read: {' '.join(str(error).split())}") from None
+        raise SourceError(f"the source's catalogue cannot be read: {redacted(' '.join(str(error).split()))}") from None

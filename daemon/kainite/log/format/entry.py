@@ -74,6 +74,7 @@ class UnitStatus(StrEnum):
     FAILED = "failed"
     BLOCKED = "blocked"
     DISCARDED = "discarded"
+    DISCARDING = "discarding"
 
 
 class Fault(StrEnum):
@@ -254,11 +255,14 @@ class StatusMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.STA
         outcomes: the outcomes, in order of time.
         through: every entry of the outcomes partition up to this id is in the log now.
         requests: ids of the inbox requests (retry, discard) that this entry answers.
+        mark: in the outcomes partition, where some of the outcomes are commits: generation and number of the latest
+            micro-batch that the target had let in.
     """
 
     outcomes: tuple[Outcome, ...] = ()
     through: int | None = None
     requests: tuple[str, ...] = ()
+    mark: tuple[int, int] | None = None
 
 
 class PositionMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.POSITION.value):

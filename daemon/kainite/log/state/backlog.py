@@ -30,7 +30,8 @@ class LogBacklog:
     Attributes:
         units: how many units wait.
         size: about how many bytes of memory the units take.
-        in_progress, failed, blocked: how many of them have this status.
+        failed, blocked: how many of them have this status.
+        in_progress: how many are left.
         first_failed: the name of the failed unit that is first in the log; None without one.
     """
 
@@ -89,9 +90,8 @@ def is_full(state: FoldedLog, settings: LogSettings) -> bool:
 
 def backlog_of(state: FoldedLog) -> LogBacklog:
     """Returns a description of the waiting units; if a unit has failed, looks at all units before it to find it."""
-    in_progress, failed, blocked = (
-        state.statuses.get(status, 0) for status in (UnitStatus.IN_PROGRESS, UnitStatus.FAILED, UnitStatus.BLOCKED)
-    )
+    failed, blocked = (state.statuses.get(status, 0) for status in (UnitStatus.FAILED, UnitStatus.BLOCKED))
+    in_progress = len(state.units) - failed - blocked
     units = state.units.values() if failed else ()
     first_failed = next((unit.uow for unit in units if unit.status is UnitStatus.FAILED), None)
     return LogBacklog(len(state.units), state.waiting_bytes, in_progress, failed, blocked, first_failed)

@@ -195,7 +195,13 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.structs.replace(self, meta=grown)
 
     def settled(self, outcome: Outcome) -> UnitState:
-        """Returns the unit after an outcome of it."""
+        """Returns the unit after an outcome of it.
+
+        What an apply job found before it read that the unit is to be discarded changes nothing, unless it resolves the
+        unit.
+        """
+        if self.status is UnitStatus.DISCARDING and outcome.status not in RESOLVED:
+            return self
         retried = outcome.status is UnitStatus.IN_PROGRESS and self.status is UnitStatus.FAILED
         return msgspec.structs.replace(
             self,

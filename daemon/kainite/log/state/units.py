@@ -7,6 +7,7 @@ A unit's life::
                                 └── UNIT with     ▼    │ retry
                                     a cause ──► failed ┴──► discarded
                                 in progress ──► blocked ──► in progress
+                                in progress, blocked ──► discarding ──► discarded, or committed
 
 The unit before its UNIT entry is :class:`~kainite.log.state.open_unit.OpenUnit`, from there on
 :class:`~kainite.log.state.unit_state.UnitState`. A unit that failed before all its deltas had come goes on collecting,
@@ -20,7 +21,8 @@ FRAGMENT           opens the unit, or adds deltas, causes and its end to the ope
                    one that still collects
 UNIT               dispatches the unit: as failed when the entry has a cause, else in progress
 STATUS             sets status and cause; the job instance stays when an outcome names none.
-                   IN_PROGRESS after FAILED is a retry. COMMITTED and DISCARDED resolve the unit
+                   IN_PROGRESS after FAILED is a retry. COMMITTED and DISCARDED resolve the unit. After
+                   DISCARDING only these two have an effect
 REFIT              replaces the failed unit's deltas and what it touches; the unit is no misfit any more
 others             none
 =================  ==========================================================================
@@ -151,8 +153,8 @@ class UnitFold:
         if resolved and not self._keep_resolved:  # the common case: nobody asks for a resolved unit
             del self.units[outcome.tid]
         else:
-            self.units[outcome.tid] = unit.settled(outcome)
-            self.statuses[outcome.status] += 1
+            settled = self.units[outcome.tid] = unit.settled(outcome)
+            self.statuses[settled.status] += 1
         if resolved:
             if unit.late is not None:
                 self.late.pop(unit.uow, None)

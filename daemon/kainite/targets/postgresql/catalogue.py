@@ -11,7 +11,7 @@ import psycopg
 from psycopg.rows import namedtuple_row
 
 from kainite.base.errors import TargetUnavailableError
-from kainite.base.redaction import redacted_url
+from kainite.base.redaction import redacted, redacted_url
 from kainite.targets.postgresql.address import libpq_url
 from kainite.targets.postgresql.connection import connect
 from kainite.targets.postgresql.type_families import family_of
@@ -156,7 +156,7 @@ def reading(url: str) -> Iterator[CatalogueReader]:
         with closing(connect(libpq_url(url), "kainite catalogue")) as connection:
             yield PostgresCatalogue(connection)
     except psycopg.Error as error:
-        cause = " ".join(str(error).split())
+        cause = redacted(" ".join(str(error).split()))
         raise TargetUnavailableError(f"catalogue of {redacted_url(url)} cannot be read: {cause}") from error
 
 

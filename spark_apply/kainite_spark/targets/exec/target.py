@@ -42,7 +42,9 @@ from kainite_spark.targets.exec import messages as say
 from kainite_spark.targets.exec.delta_order import DeltaOrder
 from kainite_spark.targets.exec.loader import LoaderProcess, LoaderSettings
 from kainite_spark.targets.fence import Fence, fence_lost, outranked
+from kainite_spark.targets.mark import TargetMark
 from kainite_spark.targets.schema import Schema
+from kainite_spark.targets.statements.unit_values import values_refused
 
 
 class ExecSession:
@@ -98,11 +100,13 @@ class ExecSession:
             self._confirmed.add(units[answer.first : answer.first + answer.count])
 
         with _translated(fence_lost(fence)):
-            self._loader.ask([self._markers.message(say.load(fence, unit, order(unit))) for unit in units], take)
+            with values_refused():
+                loads = [self._markers.message(say.load(fence, unit, order(unit))) for unit in units]
+            self._loader.ask(loads, take)
 
 
 class ExecTarget:
-    """A loader's command as a target; implements :class:`kainite_spark.targets.contract.Target`.
+    """A loader's command as a target; implements :class:`kainite_spark.targets.contract.Target`, without marks.
 
     The calls of the apply job's driver go to one loader, which the first call starts; tasks have loaders
     of their own.
@@ -131,17 +135,17 @@ class ExecTarget:
         Schema.of(catalogue)
         self._own.ask(say.prepare())
 
-    def raise_generation(self, log_partition: str, generation: int) -> None:
+    def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self._own.ask(say.take_over(log_partition, generation), outranked(log_partition, generation))
 
-    def begin_micro_batch(self, fence: Fence) -> None:
+    def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
         self._own.ask(say.begin_micro_batch(fence), fence_lost(fence))
 
-    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+    def close_micro_batch(self, fence: Fence, tids: Collection[int], mark: TargetMark | None = None) -> set[int]:
         self.begin_micro_batch(fence)
         return self._own.applied(fence.log_partition, tids)
 
-    def trim(self, fence: Fence, below: int) -> int:
+    def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         return self._own.ask(say.trim(fence, below), fence_lost(fence)).trimmed
 
     def close(self) -> None:

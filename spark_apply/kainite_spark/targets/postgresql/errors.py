@@ -24,6 +24,7 @@ from kainite.base.errors import (
     TargetRejectedError,
     TargetUnavailableError,
 )
+from kainite.base.redaction import redacted
 
 _BUSY: Final = frozenset(
     {
@@ -122,4 +123,4 @@ def _described(error: psycopg.Error, table: str | None) -> str:
     parts = [diagnosis.message_primary or str(error), diagnosis.message_detail]
     named = diagnosis.table_name or table
     text = " ".join("; ".join(part for part in parts if part).split())
-    return f"{named}: {text}" if named else text
+    return redacted(f"{named}: {text}" if named else text)

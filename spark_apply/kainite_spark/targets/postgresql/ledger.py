@@ -43,6 +43,9 @@ READ_FENCE = """
     SELECT generation, micro_batch FROM kainite_fence
     WHERE log_partition = %s AND generation = %s AND micro_batch = %s"""
 
+# Waits for the transactions of the micro-batch before, as the updates above do.
+LOCK_FENCE = "SELECT generation, micro_batch FROM kainite_fence WHERE log_partition = %s FOR UPDATE"
+
 TRIM = "DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id < %s"
 
 # One statement locks the fence's row and writes the acknowledgements: without the fence none is written.
@@ -50,5 +53,9 @@ ACKNOWLEDGE = f"""
     WITH fence AS MATERIALIZED ({READ_FENCE} FOR SHARE)
     INSERT INTO kainite_applied (log_partition, transaction_id, uow)
     SELECT %s, u.tid, u.uow FROM fence, unnest(%s::bigint[], %s::text[]) AS u(tid, uow)"""
+
+# psycopg takes 5 ms to spell a list of 2,000 numbers, so they come as one text.
+COUNT_APPLIED = """
+    SELECT count(*) FROM kainite_applied WHERE log_partition = %s AND transaction_id = ANY(%s::bigint[])"""
 
 APPLIED = "SELECT transaction_id FROM kainite_applied WHERE log_partition = %s AND transaction_id = ANY(%s)"

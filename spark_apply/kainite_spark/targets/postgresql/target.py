@@ -11,6 +11,8 @@ and writes the acknowledgements, so that
 A session reopens a lost connection. If the connection is lost during the commit, the units'
 acknowledgements tell whether they are applied. Constraints and triggers stay on.
 
+Each transaction begins with settings of its own (:func:`_pin`), which cost no round trip in the pipeline.
+
 Values are read by the types that columns have now (:mod:`~kainite_spark.targets.postgresql.column_types`): the
 transaction's last statement asks whether the types that its statements spell are outdated. Then it is rolled back
 and made once more with others. So is a refused one whose types turn out to be outdated.
@@ -18,6 +20,7 @@ and made once more with others. So is a refused one whose types turn out to be o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,11 +29,12 @@ import psycopg
 from psycopg import errors
 
 from kainite.base.errors import TargetBusyError, TargetError, TargetRejectedError
-from kainite.base.redaction import learn, secrets_in_url
+from kainite.base.logs import event
 from kainite.targets.postgresql.connection import connect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.postgresql import ledger
 from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
@@ -39,6 +43,9 @@ from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, paramete
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
 from kainite_spark.targets.statements.row_counts import check_rows
+from kainite_spark.targets.statements.unit_values import values_refused
+
+_LOG = logging.getLogger(__name__)
 
 ROW_WAIT_S = 1
 """How long a task waits for a lock, in seconds: a group of 500 units with one locked row is cut in two nine
@@ -47,10 +54,19 @@ times, and each part with the locked row waits for it."""
 _FENCE_WAIT_S = 30
 """How long the driver waits for the transactions of a micro-batch before, in seconds."""
 
-# Also limits how long others wait for a task that hangs in its transaction.
-_SESSION = """
-    SET lock_timeout = '{wait}s'; SET idle_in_transaction_session_timeout = '60s'; SET TimeZone = 'UTC';
-    SET default_transaction_isolation = 'read committed'"""
+_PINNED = """
+    SELECT set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', '60s', true),
+           set_config('TimeZone', 'UTC', true)"""
+"""The first statement of each transaction. A session's own settings do not last: a trigger may change them, and behind
+a pooler each transaction may be in another session. The second one limits how long others wait for a task that hangs.
+"""
+
+_OWN_PATH = "SET LOCAL search_path TO DEFAULT"
+"""Kainite's tables are named without a schema: they are on the search path of the role or of the database."""
+
+_ELSEWHERE = """
+    SELECT array_agg(relnamespace::regnamespace::text ORDER BY relnamespace) FROM pg_class
+    WHERE relname = 'kainite_fence' AND relkind IN ('r', 'p') HAVING to_regclass('kainite_fence') IS NULL"""
 
 _TRIES = 3
 """Tries of a transaction while columns get other types."""
@@ -78,6 +94,7 @@ class PostgresSession:
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         with self._transaction() as connection:
+            _pin(connection, ROW_WAIT_S)
             return {tid for (tid,) in connection.execute(ledger.APPLIED, (log_partition, list(tids)))}
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
@@ -95,7 +112,7 @@ class PostgresSession:
     def open(self) -> psycopg.Connection:
         """Returns the connection, which it opens if there is none; raises TargetUnavailableError."""
         if self._connection is None or self._connection.closed:
-            self._connection = _connect(self._url, ROW_WAIT_S)
+            self._connection = _connect(self._url)
         return self._connection
 
     @contextmanager
@@ -141,6 +158,7 @@ class PostgresSession:
 
     def _types_changed(self) -> bool:
         with self._transaction() as connection:
+            _pin(connection, ROW_WAIT_S)
             return changed(self._types.ask(connection, self._types.tables))
 
     def _forget_types(self) -> None:
@@ -151,7 +169,7 @@ class PostgresSession:
         with self._transaction() as connection:
             sent = _Sent(fence, len(units))
             try:
-                with connection.pipeline():
+                with connection.pipeline(), values_refused():
                     self._send(connection, sent, units, statements)
             except psycopg.Error as error:
                 raise sent.failure(error) from error
@@ -163,6 +181,7 @@ class PostgresSession:
         fence = sent.fence
         which = (fence.log_partition, fence.generation, fence.micro_batch)
         acknowledged = (fence.log_partition, [unit.tid for unit in units], [unit.uow for unit in units])
+        _pin(connection, ROW_WAIT_S)
         connection.execute(_PLAN_ANEW)
         sent.acknowledgement = connection.execute(ledger.ACKNOWLEDGE, (*which, *acknowledged))
         if self._schema.cyclic:
@@ -229,8 +248,6 @@ class PostgresTarget:
     driver: DriverConnection = field(default_factory=DriverConnection, repr=False, compare=False)
 
     def connect(self) -> PostgresSession:
-        # A task gets its target from the driver, not from settings, and logs errors of its own.
-        learn(secrets_in_url(self.url))
         session = PostgresSession(self.url, self.schema)
         session.open()
         return session
@@ -240,27 +257,32 @@ class PostgresTarget:
         with self._transaction() as connection:
             # Two sessions that run CREATE TABLE IF NOT EXISTS at the same time may fail in the system catalogue.
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('kainite_applied'))")
+            elsewhere = connection.execute(_ELSEWHERE).fetchone()
+            if elsewhere is not None and elsewhere[0]:
+                told = "Kainite's tables are in other schemas, and are made anew"
+                event(_LOG, logging.WARNING, told, schemas=", ".join(elsewhere[0]))
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
 
-    def raise_generation(self, log_partition: str, generation: int) -> None:
+    def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
-            if connection.execute(ledger.RAISE_GENERATION, (log_partition, generation)).rowcount != 1:
+            sent = _compared(connection, log_partition, mark, ledger.RAISE_GENERATION, (log_partition, generation))
+            if sent.rowcount != 1:
                 raise outranked(log_partition, generation)
 
-    def begin_micro_batch(self, fence: Fence) -> None:
+    def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
-            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence)
+            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence, mark)
 
-    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+    def close_micro_batch(self, fence: Fence, tids: Collection[int], mark: TargetMark | None = None) -> set[int]:
         with self._transaction() as connection:
-            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             # A statement of its own, whose snapshot has what the tasks committed while the fence waited for them.
             return {tid for (tid,) in connection.execute(ledger.APPLIED, (fence.log_partition, list(tids)))}
 
-    def trim(self, fence: Fence, below: int) -> int:
+    def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         with self._transaction() as connection:
-            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
@@ -270,23 +292,51 @@ class PostgresTarget:
     def _transaction(self) -> Iterator[psycopg.Connection]:
         """Runs a short transaction on the driver's connection."""
         try:
-            with self.driver.transaction(lambda: _connect(self.url, _FENCE_WAIT_S)) as connection:
+            with self.driver.transaction(lambda: _connect(self.url)) as connection:
+                _pin(connection, _FENCE_WAIT_S)
                 yield connection
         except psycopg.Error as error:
             raise about_own_tables(error) from error
+
+
+def _pin(connection: psycopg.Connection, lock_wait: int) -> None:
+    """Gives the transaction its settings, before any other statement of it."""
+    connection.execute(_OWN_PATH)
+    connection.execute(_PINNED, (f"{lock_wait}s",))
 
 
 def _cut(statements: Iterable[Statement]) -> Iterator[Statement]:
     return (part for statement in statements for part in cut(statement, MOST_BYTES))
 
 
-def _advance(connection: psycopg.Connection, sql: str, fence: Fence) -> None:
+def _advance(connection: psycopg.Connection, sql: str, fence: Fence, mark: TargetMark | None) -> None:
     values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
-    if connection.execute(sql, values).rowcount != 1:
+    if _compared(connection, fence.log_partition, mark, sql, values).rowcount != 1:
         raise fence_lost(fence)
 
 
-def _connect(url: str, lock_wait: int) -> psycopg.Connection:
+def _compared(
+    connection: psycopg.Connection, log_partition: str, mark: TargetMark | None, sql: str, values: tuple[object, ...]
+) -> psycopg.Cursor:
+    """Executes what changes the fence, in one round trip with the comparison of the target with the mark.
+
+    Raises:
+        TargetWentBackError: the target is behind the mark; the caller rolls back.
+    """
+    if mark is None:
+        return connection.execute(sql, values)
+    tids = f"{{{','.join(map(str, mark.tids))}}}"
+    with connection.pipeline():
+        there = connection.execute(ledger.LOCK_FENCE, (log_partition,))
+        # A statement of its own, whose snapshot has what was committed while the first one waited.
+        known = connection.execute(ledger.COUNT_APPLIED, (log_partition, tids))
+        changing = connection.execute(sql, values)
+    counted = known.fetchone()
+    check_mark(log_partition, mark, there.fetchone(), counted[0] if counted else 0)
+    return changing
+
+
+def _connect(url: str) -> psycopg.Connection:
     """Opens a connection without prepared statements: a plan made while a table was small would be used for ever.
 
     ``plan_cache_mode`` is no alternative: it also makes the server plan the foreign keys' checks anew for
@@ -294,8 +344,8 @@ def _connect(url: str, lock_wait: int) -> psycopg.Connection:
     """
     try:
         connection = connect(url, "kainite apply")
-        connection.execute(_SESSION.format(wait=lock_wait).encode())
         connection.autocommit = False
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     except psycopg.Error as error:
         raise about_own_tables(error) from error
     return connection

@@ -43,6 +43,8 @@ READ_FENCE = """
     SELECT generation, micro_batch FROM kainite_fence
     WHERE log_partition = ? AND generation = ? AND micro_batch = ?"""
 
+FENCE = "SELECT generation, micro_batch FROM kainite_fence WHERE log_partition = ?"
+
 ACKNOWLEDGE = "INSERT INTO kainite_applied (log_partition, transaction_id, uow) VALUES (?, ?, ?)"
 
 APPLIED = """

@@ -18,11 +18,13 @@ from kainite.base.errors import TargetBusyError, TargetError, TargetRejectedErro
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.sqlite import ledger
 from kainite_spark.targets.sqlite.rendering import parameters, render
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
 from kainite_spark.targets.statements.row_counts import check_rows
+from kainite_spark.targets.statements.unit_values import values_refused
 
 _BUSY_SECONDS = 5.0
 
@@ -71,7 +73,7 @@ class SqliteSession:
         self._connection.close()
 
     def _apply(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
-        with _transaction(self._connection) as connection:
+        with _transaction(self._connection) as connection, values_refused():
             self._acknowledge(connection, fence, units)
             if self._schema.cyclic:
                 connection.execute("PRAGMA defer_foreign_keys = ON")
@@ -96,7 +98,7 @@ class SqliteSession:
             sql = self._sql[shape] = render(shape, table)
         try:
             cursor = connection.executemany(sql, (parameters(shape, table, delta) for delta in deltas))
-        except (sqlite3.Error, OverflowError, ValueError) as error:
+        except sqlite3.Error as error:
             raise _meaning(error, shape.table) from error
         check_rows(statement, cursor.rowcount)
 
@@ -117,24 +119,25 @@ class SqliteTarget:
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
 
-    def raise_generation(self, log_partition: str, generation: int) -> None:
+    def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
+            _compare(connection, log_partition, mark)
             sql = ledger.RAISE_GENERATION
             if connection.execute(sql, (log_partition, generation)).rowcount != 1:
                 raise outranked(log_partition, generation)
 
-    def begin_micro_batch(self, fence: Fence) -> None:
+    def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
-            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence)
+            _advance(connection, ledger.BEGIN_MICRO_BATCH, fence, mark)
 
-    def close_micro_batch(self, fence: Fence, tids: Collection[int]) -> set[int]:
+    def close_micro_batch(self, fence: Fence, tids: Collection[int], mark: TargetMark | None = None) -> set[int]:
         with self._transaction() as connection:
-            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             return {tid for (tid,) in connection.execute(ledger.APPLIED, (fence.log_partition, str(list(tids))))}
 
-    def trim(self, fence: Fence, below: int) -> int:
+    def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         with self._transaction() as connection:
-            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence)
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
     def close(self) -> None:
@@ -150,7 +153,16 @@ class SqliteTarget:
             connection.close()
 
 
-def _advance(connection: sqlite3.Connection, sql: str, fence: Fence) -> None:
+def _compare(connection: sqlite3.Connection, log_partition: str, mark: TargetMark | None) -> None:
+    """Raises TargetWentBackError if the target is behind the mark."""
+    if mark is not None:
+        found = connection.execute(ledger.FENCE, (log_partition,)).fetchone()
+        acknowledged = connection.execute(ledger.APPLIED, (log_partition, str(list(mark.tids)))).fetchall()
+        check_mark(log_partition, mark, found, len(acknowledged))
+
+
+def _advance(connection: sqlite3.Connection, sql: str, fence: Fence, mark: TargetMark | None) -> None:
+    _compare(connection, fence.log_partition, mark)
     values = (fence.micro_batch, fence.log_partition, fence.generation, fence.micro_batch)
     if connection.execute(sql, values).rowcount != 1:
         raise fence_lost(fence)

@@ -31,7 +31,7 @@ from kainite.store.memory import MemoryStore
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.touches import Touched, TouchedSoFar
 
-IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED = UnitStatus
+IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED, DISCARDING = UnitStatus
 KINDS = {
     FragmentMeta: EntryKind.FRAGMENT,
     UnitMeta: EntryKind.UNIT,
@@ -157,6 +157,18 @@ LIVES: dict[str, tuple[list[Outcome], tuple[UnitStatus, str | None, int | None, 
     "discarded": (
         [Outcome(0, FAILED, 3, "bad"), Outcome(0, DISCARDED, cause="discarded by me")],
         (DISCARDED, "discarded by me", 3, 0),
+    ),
+    "what the apply job found before it read of a discard": (
+        [Outcome(0, DISCARDING, cause="by me"), Outcome(0, FAILED, 3, "bad"), Outcome(0, IN_PROGRESS, cause="locked")],
+        (DISCARDING, "by me", None, 0),
+    ),
+    "committed before it could be discarded": (
+        [Outcome(0, DISCARDING, cause="by me"), Outcome(0, COMMITTED, 3)],
+        (COMMITTED, None, 3, 0),
+    ),
+    "discarded by the apply job": (
+        [Outcome(0, DISCARDING, cause="by me"), Outcome(0, DISCARDED, cause="by me")],
+        (DISCARDED, "by me", None, 0),
     ),
 }
 

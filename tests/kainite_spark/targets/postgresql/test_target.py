@@ -135,7 +135,7 @@ def test_a_cut_connection_is_opened_again(stores: Stores) -> None:
 
 def test_a_silent_network_is_given_up_within_a_minute_unless_the_url_says_otherwise(stores: Stores) -> None:
     url = stores.open().database.url
-    with _connect(url, 1) as ours, _connect(f"{url}&tcp_user_timeout=0&keepalives_idle=300", 1) as theirs:
+    with _connect(url) as ours, _connect(f"{url}&tcp_user_timeout=0&keepalives_idle=300") as theirs:
         found = [connection.info.get_parameters() for connection in (ours, theirs)]
     names = ("tcp_user_timeout", "keepalives_idle", "keepalives_count")
     assert [[parameters[name] for name in names] for parameters in found] == [["40000", "20", "3"], ["0", "300", "3"]]
