@@ -178,7 +178,7 @@ async def _appended(shared: SharedLog, units: int) -> list[tuple[float, float, i
     for number in range(units):
         await asyncio.sleep(chance.uniform(0.02, 0.4))
         began = time.perf_counter()
-        await shared.append("s0", Position(number), Position(number), [unit(number)])
+        await shared.append("s0", Position(number), Position(number), [unit(number)], await shared.position("s0"))
         owner = shared.owner
         assert owner is not None
         waits.append((began, time.perf_counter(), owner.durable_id))

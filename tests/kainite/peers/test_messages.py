@@ -44,8 +44,12 @@ GOLDEN: list[tuple[Message, str]] = [
     (Elsewhere(0, 0, "h:1"), "94a9456c736577686572650000a3683a31"),
     (RequestRefused(7, 3, "no"), "94ae526571756573745265667573656407" + "03a26e6f"),
     (
-        ShardAppend(7, 3, "s", AT, AT, memoryview(b"a"), memoryview(b"b")),
-        "98ab5368617264417070656e640703a17392a43439363301" + "92a43439363301c40161c40162",
+        ShardAppend(7, 3, "s", AT, AT, AT, memoryview(b"a"), memoryview(b"b")),
+        "99ab5368617264417070656e640703a173" + 3 * "92a43439363301" + "c40161c40162",
+    ),
+    (
+        ShardAppend(7, 3, "s", None, AT, AT, memoryview(b"a"), memoryview(b"b")),
+        "99ab5368617264417070656e640703a173c0" + 2 * "92a43439363301" + "c40161c40162",
     ),
     (ShardStart(7, 3, "s", 17), "95aa536861726453746172740703a173" + "11"),
     (Appended(7, 3), "93a8417070656e6465640703"),

@@ -29,6 +29,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,15 @@ class Journal:
     async def begin(self, shard_id: str, started_ms: int) -> None:
         self._answer(f"begun {started_ms}", self.log_answers)
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        after: Position | None = None,
+    ) -> None:
+        assert after == await self.position(shard_id)
         units = " ".join(fragment.uow for fragment in fragments)
         self._answer(f"append {first.sequence}-{last.sequence} {units}".strip(), self.log_answers)
         self.reached = last.sequence
@@ -469,9 +478,9 @@ async def test_a_line_waits_until_the_lines_of_other_shards_are_durable_or_dropp
 
 async def test_a_call_that_waits_for_the_log_is_no_reason_to_hold_more() -> None:
     class Full(Journal):
-        async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+        async def append(self, *append: Any) -> None:
             await room.wait()
-            await super().append(shard_id, first, last, fragments)
+            await super().append(*append)
 
     room, budget, journal = asyncio.Event(), EmitBudget(1_000, patience=0.01), Full()
     first, second = (

@@ -55,12 +55,19 @@ class Log:
     async def begin(self, shard_id: str, started_ms: int) -> None:
         await self.inner.begin(shard_id, started_ms)
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        after: Position | None = None,
+    ) -> None:
         self.waiting += 1
         await self.gate.wait()
         if self.errors:
             raise self.errors.pop(0)
-        await self.inner.append(shard_id, first, last, fragments)
+        await self.inner.append(shard_id, first, last, fragments, after)
         self.appends.append((first.sequence, last.sequence, tuple(fragment.uow for fragment in fragments)))
 
 
