@@ -32,6 +32,7 @@ import boto3
 from kainite.base.position import Position
 from kainite.peers.access import Access
 from kainite.peers.feed.following import LogFeed
+from kainite.peers.sharing.lease_holders import LeaseHolders
 from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import ApplySettings, LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
@@ -145,7 +146,8 @@ def unit(number: int) -> Fragment:
 
 @contextlib.asynccontextmanager
 async def owning(store: DynamoDBStore, settings: LogSettings) -> AsyncIterator[SharedLog]:
-    async with open_shared_log(store, settings, UowSettings(), "s") as (log, _):
+    nobody = LeaseHolders(lambda _: None, time.monotonic)
+    async with open_shared_log(store, settings, UowSettings(), "s", holders=nobody) as (log, _):
         await log.reached()
         yield log
 

@@ -145,6 +145,11 @@ class LogServer(Generic[M]):
         """Returns how many peers have proved themselves and are connected."""
         return sum(peer.state is ConnectionState.OPEN for peer in self._peers)
 
+    @property
+    def connections(self) -> int:
+        """Returns how many connections there are, with and without a proof."""
+        return len(self._peers)
+
     def admit(self, peer: AcceptedPeer[M]) -> bool:
         """Returns whether a new connection may stay; may cut another one without a proof to make room."""
         if self._stopped:

@@ -160,7 +160,7 @@ class Reception:
             return _last(peer, RequestRefused(owner.generation, 0, cause))
         peer.allow_long()
         event(_logger, logging.INFO, "daemon joined the log", user=peer.guest.user, peer=peer.place, worker=join.worker)
-        peer.beside(self._while_owned(peer, owner, session.run()))
+        peer.beside(self._while_owned(peer, owner, session.run))
         return None
 
     def _objection(self, join: Join) -> str | None:
@@ -183,7 +183,7 @@ class Reception:
         session = self._sessions[peer] = FeedSession(owner, peer, follow, self._observe_lags)
         event(_logger, logging.INFO, "log is followed by a peer", user=peer.guest.user, peer=peer.place,
               follower=follow.name)  # fmt: skip
-        peer.beside(self._while_owned(peer, owner, session.send()))
+        peer.beside(self._while_owned(peer, owner, session.send))
         return None
 
     def _say_who(self, peer: Peer[Message], request: RowRequest, owner: LogOwner) -> Rest:
@@ -192,9 +192,11 @@ class Reception:
             return _last(peer, Elsewhere(0, 0, ""))
         return _answered(peer, request, owner, catalogue)
 
-    async def _while_owned(self, peer: Peer[Message], owner: LogOwner, work: Coroutine[Any, Any, None]) -> None:
+    async def _while_owned(
+        self, peer: Peer[Message], owner: LogOwner, work: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
         """Works until the connection or the owner ends; says where the owner is when it ends here."""
-        working, ended = asyncio.create_task(work), asyncio.create_task(owner.failed())
+        working, ended = asyncio.create_task(work()), asyncio.create_task(owner.failed())
         try:
             await asyncio.wait({working, ended}, return_when=asyncio.FIRST_COMPLETED)
             if working.done():

@@ -217,7 +217,7 @@ class Flickering(SharedLog):
 async def test_a_log_that_is_gone_before_the_request_has_its_turn_is_waited_for_again() -> None:
     async with members() as all_:
         behind = await all_.join("a")
-        log = Flickering(all_.store, SETTINGS, UowSettings(), "s")
+        log = Flickering(all_.store, SETTINGS, UowSettings(), "s", all_.holders)
         asking = asyncio.create_task(log.position("s0"))
         await asyncio.sleep(0)
         log.show(behind)
