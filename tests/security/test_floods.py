@@ -117,7 +117,7 @@ async def test_idle_connections_take_no_place_from_who_has_a_key() -> None:
 
 
 async def test_the_crowd_of_one_address_is_cut_and_not_others() -> None:
-    door = Doorkeeper({}.get)
+    door = Doorkeeper(lambda _: None)
     async with serving(_Silent(), HERE, door=door) as server, contextlib.AsyncExitStack() as stack:
         quiet = await stack.enter_async_context(_from("127.0.0.9", server.address.port))
         crowd = [await stack.enter_async_context(attacker(server.address)) for _ in range(MOST_GREETING + 20)]

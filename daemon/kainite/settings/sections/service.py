@@ -53,8 +53,8 @@ class ServiceSettings:
         "logSecretFile",
         path(),
         Reload.RESTART,
-        "Who may connect and do what, a line `user:rights:secret` each; a client is the first one. Only the file's owner may"
-        " read it. Without it HEAD has the key.",
+        "Who may connect and do what, a line `user:rights:secret` each; a client is the first one. Only its owner may"
+        " read the file. Without it HEAD has the key.",
         default=None,
         otherwise="none",
     )
