@@ -322,10 +322,10 @@ def _never_grown(original: Any) -> Any:
 
 
 def _lets_all_in(original: Any) -> Any:
-    from kainite.peers.connection.introduction import Admission, Guest
+    from kainite.peers.connection.introduction import Guest, LetIn
     from kainite.peers.rights import OF_THE_LOG
 
-    return lambda self, ours, theirs: Admission(Guest("anybody", OF_THE_LOG), bytes(32))
+    return lambda self, ours, theirs: LetIn(Guest("anybody", OF_THE_LOG), bytes(32))
 
 
 def _believes_every_owner(original: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kainite.peers.connection.hello import Hello
-from kainite.peers.connection.introduction import Admission, Door, Doorkeeper, Guest, Introduction, Key, said_in
+from kainite.peers.connection.introduction import Door, Doorkeeper, Guest, Introduction, Key, LetIn, said_in
 from kainite.peers.rights import APPLICATION, OF_THE_LOG
 
 SECRET = "one"
@@ -18,10 +18,10 @@ ANNS: Door = Doorkeeper(USERS.get)
 class Everybody:
     """Lets in who says nothing about itself, with all rights, and every user with SECRET."""
 
-    def judge(self, ours: Hello, theirs: Hello) -> Admission:
+    def judge(self, ours: Hello, theirs: Hello) -> LetIn:
         if said_in(theirs).user:
             return Doorkeeper(lambda _: USERS["ann"]).judge(ours, theirs)
-        return Admission(Guest("everybody", ALL_RIGHTS), None)
+        return LetIn(Guest("everybody", ALL_RIGHTS), None)
 
 
 EVERYBODY = Everybody()

@@ -6,7 +6,7 @@ from kainite.base.errors import LogRequestError
 
 
 class ShardHolders:
-    """Implements :class:`~kainite.peers.sharing.lease_holders.Holders`: every worker holds all but the given shards.
+    """Lets every worker hold all but the given shards; implements HolderCheck of the lease holders.
 
     Args:
         others: the holders of shards that one worker alone holds.

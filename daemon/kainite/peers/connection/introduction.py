@@ -87,7 +87,7 @@ Keys = Callable[[str], Key | None]
 """Returns the key of the user with a name; None for an unknown one."""
 
 
-class Admission(NamedTuple):
+class LetIn(NamedTuple):
     """A peer that is let in, and the proof for it; None for a peer that asks for none."""
 
     guest: Guest
@@ -97,7 +97,7 @@ class Admission(NamedTuple):
 class Door(Protocol):
     """Decides who is let in."""
 
-    def judge(self, ours: Hello, theirs: Hello) -> Admission:
+    def judge(self, ours: Hello, theirs: Hello) -> LetIn:
         """Judges the Hello of a peer that has our Hello.
 
         Raises:
@@ -163,7 +163,7 @@ class Doorkeeper:
         self._keys = keys
         self._nobody = Key(os.urandom(NONCE_BYTES).hex(), frozenset())
 
-    def judge(self, ours: Hello, theirs: Hello) -> Admission:
+    def judge(self, ours: Hello, theirs: Hello) -> LetIn:
         said = said_in(theirs)
         key = (self._keys(said.user) if said.user else None) or self._nobody
         hellos = ours, Hello(theirs.versions, "\0".join((said.name, said.user, said.nonce)))
@@ -171,4 +171,4 @@ class Doorkeeper:
         known = hmac.compare_digest(proof.encode(), said.proof.encode("utf-8", "replace"))
         if key is self._nobody or not known:
             raise LogProtocolError("the peer's user is not known, or its proof is wrong")
-        return Admission(Guest(said.user, key.rights), proof_of(key.secret, OF_ACCEPTING, hellos))
+        return LetIn(Guest(said.user, key.rights), proof_of(key.secret, OF_ACCEPTING, hellos))

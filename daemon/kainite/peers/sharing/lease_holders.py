@@ -58,7 +58,7 @@ ReadHolder = Callable[[str], str | None]
 """Reads who holds a shard's lease, strongly consistent; blocks. Raises KainiteError."""
 
 
-class Holders(Protocol):
+class HolderCheck(Protocol):
     """Tells who holds the shards' leases."""
 
     async def check(self, shard: str, worker: str) -> None:
@@ -79,7 +79,7 @@ class _Seen:
 
 
 class LeaseHolders:
-    """The holders as the lease table has them; implements :class:`Holders`.
+    """The holders as the lease table has them; implements :class:`HolderCheck`.
 
     Args:
         read: reads who holds a lease.

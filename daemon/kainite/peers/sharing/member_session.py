@@ -46,7 +46,7 @@ from kainite.peers.messages import (
     ShardStart,
 )
 from kainite.peers.service import Peer
-from kainite.peers.sharing.lease_holders import Holders
+from kainite.peers.sharing.lease_holders import HolderCheck
 from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme
 
@@ -77,7 +77,7 @@ class MemberSession:
     """
 
     def __init__(
-        self, join: Join, owner: LogOwner, peer: Peer[Message], clock: Callable[[], float], holders: Holders
+        self, join: Join, owner: LogOwner, peer: Peer[Message], clock: Callable[[], float], holders: HolderCheck
     ) -> None:
         self.join = join
         self._owner = owner

@@ -36,7 +36,7 @@ from kainite.peers.rights import DAEMON, FOLLOW, OPERATE
 from kainite.peers.rows.answering import row_answer
 from kainite.peers.service import Peer
 from kainite.peers.sharing.conversation import MemberName
-from kainite.peers.sharing.lease_holders import Holders
+from kainite.peers.sharing.lease_holders import HolderCheck
 from kainite.peers.sharing.member_session import MemberSession
 from kainite.uow.current_catalogue import CurrentCatalogue
 
@@ -86,7 +86,7 @@ class Reception:
     codec = PEERS
 
     def __init__(
-        self, name: MemberName, where: Whereabouts, clock: Callable[[], float], meter: Meter, holders: Holders
+        self, name: MemberName, where: Whereabouts, clock: Callable[[], float], meter: Meter, holders: HolderCheck
     ) -> None:
         self._name = name
         self._where = where

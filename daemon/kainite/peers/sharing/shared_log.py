@@ -38,7 +38,7 @@ from kainite.peers.sharing.connection import OwnerConnection
 from kainite.peers.sharing.conversation import MemberName
 from kainite.peers.sharing.head_look import HeadLook, ToldOnce
 from kainite.peers.sharing.latest_reading import LatestReading
-from kainite.peers.sharing.lease_holders import Holders
+from kainite.peers.sharing.lease_holders import HolderCheck
 from kainite.peers.sharing.member_loop import MemberLoop
 from kainite.peers.sharing.membership import Member, MemberState
 from kainite.peers.sharing.owning import Owning
@@ -75,7 +75,7 @@ class SharedLog:
         settings: LogSettings,
         uow: UowSettings,
         stream: str,
-        holders: Holders,
+        holders: HolderCheck,
         audit: AuditTrail | None = None,
         clock: Callable[[], float] = boot_seconds,
         process: ProcessIdentity | None = None,
@@ -262,7 +262,7 @@ async def open_shared_log(
     uow: UowSettings,
     stream: str,
     *,
-    holders: Holders,
+    holders: HolderCheck,
     audit: AuditTrail | None = None,
     clock: Callable[[], float] = boot_seconds,
     process: ProcessIdentity | None = None,

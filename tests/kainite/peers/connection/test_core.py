@@ -12,7 +12,7 @@ from kainite.log.format.entry import ReqId
 from kainite.peers.connection.core import Accepting, Connection, ConnectionState, Limits, Received
 from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, PROOF, WALTZ_HELLO, encode_frame, keep_alive
 from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
-from kainite.peers.connection.introduction import Admission, Guest
+from kainite.peers.connection.introduction import Guest, LetIn
 from kainite.peers.messages import PEERS, Appended, Message
 from kainite.waltz.wire.layouts import WaltzMessage
 from kainite.waltz.wire.messages import FlushRequest, FlushResponse, MountRequest
@@ -194,7 +194,7 @@ def test_a_peer_that_says_what_it_must_not_is_heard_no_more(sent: bytes, said: s
 
 def test_a_peer_whose_introduction_is_refused_is_never_open() -> None:
     class Nobody:
-        def judge(self, ours: Hello, theirs: Hello) -> Admission:
+        def judge(self, ours: Hello, theirs: Hello) -> LetIn:
             raise LogProtocolError(f"not {theirs.message}")
 
     connection: Connection[WaltzMessage] = Connection(WALTZ, Accepting("owner", Nobody()), 0.0, LIMITS)
