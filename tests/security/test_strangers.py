@@ -10,6 +10,7 @@ import pytest
 
 from kainite.base.errors import LogRequestError
 from kainite.base.position import Position
+from kainite.log.client import ReadingReport
 from kainite.log.contract import LogStore
 from kainite.owner.mount import mount
 from kainite.peers.access import LOG_USER
@@ -17,12 +18,22 @@ from kainite.peers.address import OwnerAddress, of_listener, reached_by
 from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, PROOF, encode_frame
 from kainite.peers.connection.hello import Hello, encode_hello
 from kainite.peers.connection.introduction import Introduction, introducing, named, new_nonce
-from kainite.peers.messages import Follow, Join, Message, RowRequest, SentPosition, ShardAppend
+from kainite.peers.messages import (
+    Follow,
+    Join,
+    Message,
+    ReadingAnswer,
+    ReadingRequest,
+    RowRequest,
+    SentPosition,
+    ShardAppend,
+)
 from kainite.store.memory import MemoryStore
 from support.attackers import attacker
 from support.log_builders import fragment
 from support.log_members import LIMIT, Members, P, members, units_of
 from support.next_append import append_next
+from support.peer_doubles import HeardPeer
 from support.waiting import until
 
 LOG = f"t/{P}"
@@ -141,6 +152,24 @@ async def test_a_member_appends_only_for_shards_whose_leases_it_holds() -> None:
         await c.append("s0", Position(1), Position(5), [fragment("T", [1], count=1)])
         assert await b.position("s0") == Position(5)
         assert units_of(all_.store) == ["T"]
+
+
+async def test_a_member_tells_nothing_of_the_shards_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with members() as all_:
+        all_.holders.others["s0"] = "c"
+        log, peer = await all_.join("a"), HeardPeer()
+        assert log.owner is not None
+        told: list[ReadingReport] = []
+        monkeypatch.setattr(log.owner, "report", told.append)
+        rest = await log.reception.take(peer, Join(1, 0, LOG, "s", "b", "b"))
+        assert rest is None
+        while not isinstance(asked := await asyncio.wait_for(peer.said.get(), LIMIT), ReadingRequest):
+            pass
+        ages, times = {"s0": 0.0, "s1": 0.0}, {"s0": 10**15, "s1": 1}
+        await log.reception.take(peer, ReadingAnswer(1, asked.number, frozenset(ages), ages, ages, times, times))
+        (report,) = told
+        assert [set(fact) for fact in (report.read, report.tips, report.arrived, report.started)] == [{"s1"}] * 4
+        log.reception.left(peer)
 
 
 @pytest.mark.parametrize("after", [None, Position(4), Position(6), Position(10**50)])

@@ -385,6 +385,9 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{SECURITY_TESTS}/test_strangers.py::test_a_jump_is_refused_whoever_makes_it"),
     _tested("lease of an append's shard", f"{SHARING}.lease_holders:LeaseHolders._is_holder", answering(True),
             f"{SHARING_TESTS}/test_lease_holders.py::test_a_holder_is_read_once_and_nobody_else_appends"),
+    _tested("a member reports its own shards alone", f"{SHARING}.member_session:MemberSession._of_its_shards",
+            value(lambda self, told: dict(told)),
+            f"{SECURITY_TESTS}/test_strangers.py::test_a_member_tells_nothing_of_the_shards_of_others"),
     _tested("budget of unfinished messages", "kainite.peers.accepted:AcceptedPeer._make_room", _no_budget,
             f"{SECURITY_TESTS}/test_memory.py"
             "::test_unfinished_messages_of_many_peers_take_one_budget_and_the_others_go_on"),
