@@ -280,7 +280,7 @@ async def _fill(store: LogStore, units: Sequence[Unit], table: str = LOG_TABLE) 
             fragments = [
                 Fragment(u.uow, u.deltas, Touched(u.written, u.read), (UnitEnd(len(u.deltas)),)) for u in chunk
             ]
-            await log.append("shard-0", position, position, fragments)
+            await log.append("shard-0", position, position, fragments, await log.position("shard-0"))
 
 
 @contextmanager

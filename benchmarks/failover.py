@@ -33,9 +33,11 @@ from typing import Final
 
 from kainite.base.errors import KainiteError
 from kainite.base.process_identity import this_process
-from kainite.peers.address import OwnerAddress, from_text
+from kainite.peers.access import LOG_USER, Access
+from kainite.peers.address import OwnerAddress, reached_by
 from kainite.peers.sharing.connection import OwnerConnection, connected
 from kainite.peers.sharing.conversation import MemberName
+from kainite.peers.sharing.lease_holders import LeaseHolders
 from kainite.peers.sharing.shared_log import open_shared_log
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
@@ -52,7 +54,11 @@ async def member(endpoint: str, worker: str) -> None:
     store = DynamoDBStore(services.dynamodb_client(endpoint), SETTINGS.table)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with open_shared_log(store, replace(SETTINGS, owner=worker), UowSettings(), "s") as (log, running):
+    nobody = LeaseHolders(lambda _: None, time.monotonic)
+    async with open_shared_log(store, replace(SETTINGS, owner=worker), UowSettings(), "s", holders=nobody) as (
+        log,
+        running,
+    ):
         await log.reached()
         print("reached", flush=True)
         stopping = asyncio.create_task(stop.wait())
@@ -87,7 +93,7 @@ async def _answering(store: DynamoDBStore, before: int) -> None:
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         head = await asyncio.to_thread(store.read_head, SETTINGS.partition)
-        address = None if head is None else from_text(head.address)
+        address = None if head is None else reached_by(head.address, head.token)
         if head is not None and address is not None and head.generation > before:
             with contextlib.suppress(KainiteError, OSError):
                 async with _conversing(address, head.generation) as connection:
@@ -100,8 +106,9 @@ async def _answering(store: DynamoDBStore, before: int) -> None:
 @contextlib.asynccontextmanager
 async def _conversing(address: OwnerAddress, generation: int) -> AsyncIterator[OwnerConnection]:
     log = f"{SETTINGS.table}/{SETTINGS.partition}"
+    who = Access().introduce("watcher", LOG_USER, address.token)
     name = MemberName(log, "s", "watcher", this_process().as_text())
-    async with connected(address, name, generation, lambda: None) as connection:
+    async with connected(address, name, generation, lambda: None, introduction=who) as connection:
         conversing = asyncio.create_task(connection.converse())
         opening = asyncio.create_task(connection.opened())
         try:

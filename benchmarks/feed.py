@@ -32,6 +32,7 @@ import boto3
 from kainite.base.position import Position
 from kainite.peers.access import Access
 from kainite.peers.feed.following import LogFeed
+from kainite.peers.sharing.lease_holders import LeaseHolders
 from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import ApplySettings, LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
@@ -145,7 +146,8 @@ def unit(number: int) -> Fragment:
 
 @contextlib.asynccontextmanager
 async def owning(store: DynamoDBStore, settings: LogSettings) -> AsyncIterator[SharedLog]:
-    async with open_shared_log(store, settings, UowSettings(), "s") as (log, _):
+    nobody = LeaseHolders(lambda _: None, time.monotonic)
+    async with open_shared_log(store, settings, UowSettings(), "s", holders=nobody) as (log, _):
         await log.reached()
         yield log
 
@@ -178,7 +180,7 @@ async def _appended(shared: SharedLog, units: int) -> list[tuple[float, float, i
     for number in range(units):
         await asyncio.sleep(chance.uniform(0.02, 0.4))
         began = time.perf_counter()
-        await shared.append("s0", Position(number), Position(number), [unit(number)])
+        await shared.append("s0", Position(number), Position(number), [unit(number)], await shared.position("s0"))
         owner = shared.owner
         assert owner is not None
         waits.append((began, time.perf_counter(), owner.durable_id))

@@ -148,10 +148,12 @@ async def _append_all(store: DynamoDBStore, units: Sequence[Fragment], stripes: 
     async with LogOwner.serve(store, settings, UowSettings(), mounted) as log:
 
         async def shard(number: int) -> None:
-            mine = units[number::SHARDS]
+            mine, after = units[number::SHARDS], None
             for start in range(0, len(mine), UNITS_PER_CALL):
                 at = Position(start)
-                await log.append(f"shard-{number}", at, at, packed(mine[start : start + UNITS_PER_CALL]))
+                calls = packed(mine[start : start + UNITS_PER_CALL])
+                await log.append(f"shard-{number}", at, at, calls, after)
+                after = at
 
         await asyncio.gather(*(shard(number) for number in range(SHARDS)))
 

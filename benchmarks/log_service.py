@@ -29,10 +29,14 @@ from kainite.log.client import LogClient
 from kainite.log.contract import Slot
 from kainite.log.format.batch_codec import encode
 from kainite.log.format.entry import SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind
+from kainite.peers.access import Access
 from kainite.peers.address import OwnerAddress, from_text
+from kainite.peers.connection.introduction import Introduction, Key
+from kainite.peers.rights import OF_THE_LOG
 from kainite.peers.sharing.connection import OwnerConnection, connected
 from kainite.peers.sharing.conversation import MemberName
-from kainite.peers.sharing.shared_log import open_shared_log
+from kainite.peers.sharing.lease_holders import LeaseHolders
+from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.memory import MemoryStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
@@ -42,6 +46,7 @@ from kainite.uow.touches import Touched
 
 UNITS_PER_APPEND = 10
 SHARDS_PER_CLIENT = 4
+CLIENT = Introduction("client", "client", "benchmark")
 SETTINGS = LogSettings(table="log", owner="owner", enabled=True, backlog_units=10_000_000)
 LOG = f"{SETTINGS.table}/{SETTINGS.partition}"
 
@@ -101,7 +106,8 @@ async def append_all(log: LogClient, calls: dict[str, list[list[Fragment]]]) -> 
     async def consume(shard: str) -> None:
         for number, fragments in enumerate(calls[shard], 1):
             began = time.perf_counter()
-            await log.append(shard, Position(number), Position(number), fragments)
+            after = Position(number - 1) if number > 1 else None
+            await log.append(shard, Position(number), Position(number), fragments, after)
             took.append(time.perf_counter() - began)
 
     await asyncio.gather(*(consume(shard) for shard in calls))
@@ -111,7 +117,7 @@ async def append_all(log: LogClient, calls: dict[str, list[list[Fragment]]]) -> 
 @contextlib.asynccontextmanager
 async def _conversing(address: OwnerAddress, generation: int, worker: str) -> AsyncIterator[OwnerConnection]:
     name = MemberName(LOG, "s", worker, this_process().as_text())
-    async with connected(address, name, generation, lambda: None) as connection:
+    async with connected(address, name, generation, lambda: None, introduction=CLIENT) as connection:
         conversing = asyncio.create_task(connection.converse())
         try:
             opening = asyncio.create_task(connection.opened())
@@ -136,9 +142,16 @@ async def client(address: str, number: int, appends: int) -> None:
     print(json.dumps(took), flush=True)
 
 
+def opening(store: DroppingStore) -> contextlib.AbstractAsyncContextManager[tuple[SharedLog, asyncio.Task[None]]]:
+    """Opens the log for clients of one user, who hold all leases."""
+    access = Access(users={CLIENT.user: Key(CLIENT.secret, OF_THE_LOG)})
+    holders = LeaseHolders(lambda shard: f"client{shard.split('-')[1]}", time.monotonic)
+    return open_shared_log(store, SETTINGS, UowSettings(), "s", holders=holders, access=access)
+
+
 async def measure(clients: int, total: int) -> Result:
     """Measures appends of clients in other processes; none: of as many shards as one client has in this process."""
-    async with open_shared_log(DroppingStore(), SETTINGS, UowSettings(), "s") as (log, _):
+    async with opening(DroppingStore()) as (log, _):
         await log.reached()
         owner = log.owner
         assert owner is not None

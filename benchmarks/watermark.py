@@ -80,7 +80,8 @@ async def read(owner: LogOwner, shard: Shard, every: float) -> None:
             shard.reads += 1
             latest = max(ms for ms, _ in found)
             fragments = [replace(fragment, arrived_ms=latest) for _, fragment in found]
-            await owner.append(shard.name, Position(shard.reads), Position(shard.reads), fragments)
+            at, after = Position(shard.reads), await owner.position(shard.name)
+            await owner.append(shard.name, at, at, fragments, after)
             shard.last_ms = latest
         else:
             shard.tip = asked
@@ -153,7 +154,8 @@ async def cpu(rules: UowSettings, units: int) -> float:
     async with owned(rules) as owner:
         began = time.process_time()
         for first in range(0, units, 10):
-            await owner.append("s0", Position(first + 1), Position(first + 1), calls[first : first + 10])
+            at, after = Position(first + 1), await owner.position("s0")
+            await owner.append("s0", at, at, calls[first : first + 10], after)
         owner.report(ReadingReport(frozenset({"s0"}), {}, {}, {"s0": now_ms + 60_000}))
         while len(owner.state.units) < units:  # noqa: ASYNC110 - nothing signals it
             await asyncio.sleep(0.01)

@@ -236,6 +236,8 @@ def own_the_log(aws: Aws) -> None:
     store.put_names("0", "key", b"names")
     store.delete_names("0", [key for key, _ in store.read_names("0")])
     assert aws.stream in str(StreamClient(aws.client("kinesis"), aws.stream).identity())
+    LeaseTable(aws.unrecorded("dynamodb"), aws.application).create()
+    assert LeaseTable(aws.client("dynamodb"), aws.application).holder("s0") is None
     request = DynamoDBStore(aws.unrecorded("dynamodb"), aws.log).put_request("0", {"action": "retry"})
     store.answer_request("0", request, {"result": "ok"})
     spread_the_log(aws)

@@ -66,7 +66,7 @@ from kainite.log.state.snapshot import dump, load
 from kainite.log.views.unit_table import UnitTable
 from kainite.owner.audit.trail import frame
 from kainite.peers import messages as peers
-from kainite.peers.connection.core import Connection, Limits, Side
+from kainite.peers.connection.core import Accepting, Connection, Limits
 from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, WALTZ_HELLO
 from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
 from kainite.peers.fragments import decode_fragments, encode_fragments
@@ -89,6 +89,7 @@ from kainite.waltz.wire.versions import VERSIONS, WALTZ
 from kainite_spark.targets.exec.messages import read_answer
 from support import kpl
 from support.application_world import waltz_frame
+from support.doors import EVERYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,7 @@ def _peers_wire(data: bytes) -> None:
 
 
 def _connection(codec: Any, data: bytes) -> None:
-    connection = Connection(codec, Side.ACCEPTING, 0.0, "owner", Limits(body=1_000))
+    connection = Connection(codec, Accepting("owner", EVERYBODY), 0.0, Limits(body=1_000))
     with suppress(LogProtocolError):
         for begin in range(0, len(data), 997):
             connection.receive(data[begin : begin + 997], 0.0)
@@ -294,7 +295,7 @@ _PEERS_MESSAGES: Final = (
     peers.Join(1, 0, "t/0", "s", "w", "process", "identity"),
     peers.BeginRequest(1, 2, 17),
     peers.BeginAnswer(1, 2, 17),
-    peers.ShardAppend(1, 2, "s-0", _PLACE, _PLACE, memoryview(_APPEND[0]), memoryview(_APPEND[1])),
+    peers.ShardAppend(1, 2, "s-0", None, _PLACE, _PLACE, memoryview(_APPEND[0]), memoryview(_APPEND[1])),
     peers.PositionAnswer(1, 3, _PLACE),
     peers.ReadingAnswer(1, 4, frozenset({"s-0"}), {"s-0": 1.5}, {"s-0": 0.5}, {"s-0": 17}),
     peers.Follow(1, 0, "t/0", "f", 7, 1 << 20, 1 << 16, True),

@@ -31,6 +31,7 @@ VARIABLE = "KAINITE_SWITCHED_OFF"
 SHARING = "kainite.peers.sharing"
 APPLICATIONS = "kainite.waltz"
 SHARING_TESTS = "tests/kainite/peers/sharing"
+SECURITY_TESTS = "tests/security"
 APPLICATION_TESTS = "tests/kainite/waltz"
 WATERMARK_TESTS = "tests/kainite/log/collecting/test_watermark.py"
 NAMES_TESTS = "tests/kainite/owner/test_names.py"
@@ -335,6 +336,34 @@ def _never_grown(original: Any) -> Any:
     return unit_asked
 
 
+def _lets_all_in(original: Any) -> Any:
+    from kainite.peers.connection.introduction import Guest, LetIn
+    from kainite.peers.rights import OF_THE_LOG
+
+    return lambda self, ours, theirs: LetIn(Guest("anybody", OF_THE_LOG), bytes(32))
+
+
+def _believes_every_owner(original: Any) -> Any:
+    def check(self: Any, proof: bytes) -> None:
+        original(self, self._expected)
+
+    return check
+
+
+class _NoRightNeeded:
+    """The right that each request needs: one that every user of the tests has or lacks alike."""
+
+    def __getitem__(self, _: type) -> str:
+        return "daemon"
+
+
+def _no_budget(original: Any) -> Any:
+    async def make_room(self: Any, size: int) -> None:
+        """Takes nothing."""
+
+    return make_room
+
+
 TESTED: tuple[ShownByTest, ...] = (
     # Who owns the log, and who follows.
     _tested("a refusal is evidence", f"{SHARING}.membership:Member._refused", _never_trusts,
@@ -358,6 +387,25 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("stream of the log", "kainite.owner.owner:LogOwner.collect_from", _any_stream,
             "tests/kainite/worker/test_units_of_work.py"
             "::test_a_stream_that_replaced_the_logs_own_is_refused_until_it_is_adopted"),
+    # Who is let in, and what a member may append.
+    _tested("who connects knows a key", "kainite.peers.connection.introduction:Doorkeeper.judge", _lets_all_in,
+            f"{SECURITY_TESTS}/test_strangers.py"
+            "::test_who_has_not_read_head_discards_no_shard_and_reads_nothing"),
+    _tested("an owner proves itself", "kainite.peers.connection.core:Connection._check_proof", _believes_every_owner,
+            f"{SECURITY_TESTS}/test_strangers.py"
+            "::test_who_takes_the_port_of_an_owner_that_died_is_told_nothing"),
+    _tested("rights of a user", f"{SHARING}.reception:_RIGHTS", value(_NoRightNeeded()),
+            f"{SECURITY_TESTS}/test_rights.py::test_each_request_to_the_owner_needs_its_right"),
+    _tested("an append follows the shard's position", "kainite.owner.owner:_why_not_next", answering(None),
+            f"{SECURITY_TESTS}/test_strangers.py::test_a_jump_is_refused_whoever_makes_it"),
+    _tested("lease of an append's shard", f"{SHARING}.lease_holders:LeaseHolders._is_holder", answering(True),
+            f"{SHARING_TESTS}/test_lease_holders.py::test_a_holder_is_read_once_and_nobody_else_appends"),
+    _tested("a member reports its own shards alone", f"{SHARING}.member_session:MemberSession._of_its_shards",
+            value(lambda self, told: dict(told)),
+            f"{SECURITY_TESTS}/test_strangers.py::test_a_member_tells_nothing_of_the_shards_of_others"),
+    _tested("budget of unfinished messages", "kainite.peers.accepted:AcceptedPeer._make_room", _no_budget,
+            f"{SECURITY_TESTS}/test_memory.py"
+            "::test_unfinished_messages_of_many_peers_take_one_budget_and_the_others_go_on"),
     # Appends and reports on a connection.
     _tested("appends are decoded in order", f"{SHARING}.member_session:MemberSession._append", _decoded_side_by_side,
             f"{SHARING_TESTS}/test_member_session.py"

@@ -26,6 +26,7 @@ from kainite.waltz.service import Applications
 from kainite.waltz.wire import messages as m
 from kainite.waltz.wire.layouts import WaltzMessage
 from kainite.waltz.wire.versions import WALTZ
+from support.doors import EVERYBODY, SECRET
 
 SETTINGS = LogSettings(table="log", owner="w1", put_interval=0.0, lease=30.0, heartbeat=5.0)
 LIMIT_S = 30.0
@@ -65,7 +66,7 @@ class World:
         """Finds the owner, as HEAD would name it."""
         if self.partition is None:
             raise LogUnavailableError("nobody owns partition 0")
-        return Owner(self.server.address, self.partition.generation)
+        return Owner(self.server.address, self.partition.generation, SECRET)
 
     async def stored(self) -> list[bytes]:
         """Returns the data of all durable transactions."""
@@ -95,7 +96,7 @@ def taken_over(store: LogStore) -> Mount:
 async def world(store: LogStore | None = None, limits: Limits | None = None) -> AsyncIterator[World]:
     """Runs a server, and owns partition 0."""
     service = Applications()
-    async with serving(service, Address("127.0.0.1", 0), limits=limits) as server:
+    async with serving(service, Address("127.0.0.1", 0), door=EVERYBODY, limits=limits) as server:
         found = World(service, server, store or MemoryStore())
         await found.own()
         try:
@@ -228,7 +229,7 @@ async def program(found: World, ledger: Ledger, proxy: Proxy | None = None) -> A
 
     async def find() -> Owner:
         owner = await found.find()
-        return owner if proxy is None else Owner(proxy.address, owner.generation)
+        return owner if proxy is None else Owner(proxy.address, owner.generation, owner.token)
 
     async with connected(ApplicationLog(ledger, find, 0)) as log:
         yield log

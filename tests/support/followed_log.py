@@ -22,6 +22,7 @@ from kainite_spark.driver.payloads import Payloads
 from support.application_world import Proxy
 from support.log_builders import fragment
 from support.log_members import SETTINGS, Members, P
+from support.next_append import append_next
 from support.ports import free_port
 from support.waiting import until
 
@@ -98,7 +99,7 @@ async def following(store: MemoryStore, **more: Any) -> AsyncIterator[Followed]:
 async def append(log: SharedLog, number: int, shard: str = "s0", size: int = 1) -> None:
     """Appends one whole unit."""
     at = Position(number)
-    await log.append(shard, at, at, [fragment(f"{shard} {number}", range(size), count=size)])
+    await append_next(log, shard, at, at, [fragment(f"{shard} {number}", range(size), count=size)])
 
 
 @contextlib.asynccontextmanager

@@ -18,6 +18,7 @@ from kainite.peers.access import Access
 from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.memory import MemoryStore
+from support.shard_holders import ShardHolders
 
 SETTINGS = LogSettings(table="t", owner="", enabled=True, lease=1000.0, heartbeat=0.05, put_interval=0.0, poll=0.05)
 P = SETTINGS.partition
@@ -45,6 +46,7 @@ class Members:
         self.store: Any = store  # mostly a MemoryStore, and used as that
         self._settings = settings
         self._uow = uow or UowSettings()
+        self.holders = ShardHolders()
         self._open: dict[str, tuple[AsyncExitStack, MortalStore]] = {}
 
     async def join(
@@ -63,7 +65,15 @@ class Members:
         settings = replace(self._settings, owner=worker, **changes)
         process = ProcessIdentity(f"{worker} {next(NUMBERS)}")
         opening = open_shared_log(
-            store, settings, self._uow, stream, process=process, access=access, identity=identity, meter=meter
+            store,
+            settings,
+            self._uow,
+            stream,
+            holders=self.holders,
+            process=process,
+            access=access,
+            identity=identity,
+            meter=meter,
         )
         log, _ = await stack.enter_async_context(opening)
         self._open[worker] = stack, store

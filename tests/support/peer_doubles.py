@@ -6,13 +6,17 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+from kainite.peers.connection.introduction import Guest
 from kainite.peers.messages import Message
+from kainite.peers.rights import OF_THE_LOG
 
 
 class HeardPeer:
     """Implements :class:`~kainite.peers.service.Peer` without a connection."""
 
     version = 1
+    guest = Guest("everybody", OF_THE_LOG)
+    place = "test"
 
     def __init__(self) -> None:
         self.said: asyncio.Queue[Message] = asyncio.Queue()
@@ -22,6 +26,9 @@ class HeardPeer:
     async def send(self, *messages: Message) -> None:
         for message in messages:
             self.said.put_nowait(message)
+
+    def allow_long(self) -> None:
+        pass
 
     def say_alive(self) -> None:
         pass

@@ -28,6 +28,7 @@ from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.targets.opening import open_target
 from support.inline_runner import InlineRunner
+from support.next_append import append_next
 from support.owned_log import owned_log
 from support.stores import Database
 from support.waiting import until
@@ -89,7 +90,7 @@ class SchemaWorld:
         await units.settle()
         self._position += 1
         at = Position(self._position)
-        await units.log.append(SHARD, at, at, units.admission.take("invalid"))
+        await append_next(units.log, SHARD, at, at, units.admission.take("invalid"))
 
     async def apply(self) -> None:
         """Has the apply job apply what it can, and waits until the log has its outcomes."""

@@ -73,10 +73,18 @@ class LogClient(Protocol):
             at_ms: milliseconds since the epoch by Kinesis' clock.
 
         Raises:
+            LogRequestError: this process does not hold the shard's lease.
             LogFencedError, LogUnavailableError: as :meth:`append`.
         """
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        after: Position | None = None,
+    ) -> None:
         """Appends the fragments of one ``processRecords`` call; returns when they are durable.
 
         Args:
@@ -84,14 +92,16 @@ class LogClient(Protocol):
             first: position of the call's first record.
             last: position of the call's last record; the shard's position from now on.
             fragments: the fragments that the child emitted; may be empty.
+            after: the shard's position in the log, as the caller knows it; None where the log has none of the shard.
+                Sequence numbers have gaps of any size, so only this shows that the append follows what the log has.
 
         An append whose ``last`` is not beyond the shard's position is a recognised duplicate: it
         changes nothing, and returns when the original is durable.
 
         Raises:
             LogAppendError: the owner cannot decide on the append; no owner can, and nothing of it is in the log.
-            LogRequestError: ``first`` is not beyond the shard's position but ``last`` is; the
-                caller cuts its batch there.
+            LogRequestError: ``last`` is beyond the shard's position, and ``after`` is not the position or ``first`` is
+                not beyond it; the caller asks for the position and cuts its batch there.
             LogFencedError: another owner has the log partition; no further append can succeed.
             LogUnavailableError: the owner has stopped; whether the append is durable is unknown.
         """

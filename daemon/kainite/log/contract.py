@@ -59,6 +59,7 @@ class LogHead:
         low_water_mark: ids below it are truncated, and readers ignore them.
         snapshot: id of the latest durable snapshot entry, -1 for none.
         address: the owner's address (:mod:`kainite.peers.address`), as text; empty for an owner that does not listen.
+        token: by which the owner knows who has read this item; empty where it knows its users otherwise.
     """
 
     generation: int
@@ -71,6 +72,7 @@ class LogHead:
     snapshot: int = -1
     process: str = ""
     address: str = ""
+    token: str = field(default="", repr=False)
 
 
 BLOCK = 1024

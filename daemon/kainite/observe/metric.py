@@ -251,6 +251,10 @@ LOG_PEERS = Metric(
     "Log", "Peers", "kainite_log_peers", MetricKind.GAUGE, MetricUnit.COUNT,
     "Processes that append through this one while it owns the log.",
 )  # fmt: skip
+LOG_REFUSED = Metric(
+    "Log", "RefusedPeers", "kainite_log_refused_peers_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Connections to the log's ports that were not let in, had no right to what they asked for, or were cut.",
+)  # fmt: skip
 LOG_CREDIT = Metric(
     "Log", "UnansweredBytes", "kainite_log_unanswered_bytes", MetricKind.GAUGE, MetricUnit.BYTES,
     "Bytes of their appends that the owner has not answered; each may have 8 MiB.",
@@ -345,7 +349,7 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
     OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LATE_UNITS, WATERMARK_BEHIND,
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
-    LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES, LOG_LINES_DROPPED,
+    LOG_REFUSED, LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES, LOG_LINES_DROPPED,
 )  # fmt: skip
 """The metrics that ``kainite run`` and ``kainite log serve`` publish."""
 

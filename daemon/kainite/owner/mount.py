@@ -174,6 +174,7 @@ def mount_steps(
     address: str = "",
     gone: int | None = None,
     stripes: int = 1,
+    token: str = "",
 ) -> Generator[str, None, Mount]:
     """Mounts a partition, yielding before each primitive: a point at which anything else may happen.
 
@@ -187,6 +188,7 @@ def mount_steps(
         process: identity of the process that mounts; None: the calling one.
         address: where other processes reach this one; empty: nowhere.
         gone: a generation whose owner need not be waited for; None: no such generation is known.
+        token: lets in who has read HEAD (:mod:`kainite.peers.access`); empty: nobody is let in by it.
         stripes: over how many keys the log is to be spread, if it is in one key yet; 1: it stays there.
 
     Raises:
@@ -210,6 +212,7 @@ def mount_steps(
         snapshot=old.snapshot if old else -1,
         process=process.as_text(),
         address=address,
+        token=token,
     )
     claimed_at = clock()
     yield "claim"
@@ -277,11 +280,12 @@ def mount(
     address: str = "",
     gone: int | None = None,
     stripes: int = 1,
+    token: str = "",
 ) -> Mount:
     """Mounts ``partition`` in one go; arguments and errors as :func:`mount_steps`."""
     steps = mount_steps(
         store, partition, owner, lease, watch or LeaseWatch(clock), clock, process,
-        address=address, gone=gone, stripes=stripes,
+        address=address, gone=gone, stripes=stripes, token=token,
     )  # fmt: skip
     while True:
         try:

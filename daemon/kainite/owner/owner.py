@@ -218,18 +218,15 @@ class LogOwner:
         first: Position,
         last: Position,
         fragments: Sequence[Fragment],
+        after: Position | None = None,
     ) -> None:
         if not self._is_recognised(shard_id, last):
             await self.room()
         if self._is_recognised(shard_id, last):  # perhaps by a copy that was folded while this one waited
             await self.position(shard_id)
             return
-        reached = self.state.positions.get(shard_id)
-        if reached is not None and first <= reached:
-            raise LogRequestError(
-                f"shard {shard_id}: records {first.sequence} to {last.sequence} overlap what the log has "
-                f"(up to {reached.sequence}); cut the batch there"
-            )
+        if (why := _why_not_next(self.state.positions.get(shard_id), after, first)) is not None:
+            raise LogRequestError(f"shard {shard_id}: records {first} to {last} {why}; read on behind its position")
         if fragments and (arrived_ms := fragments[0].arrived_ms) is not None:
             self._watermark.learn(arrived_ms)
         try:
@@ -356,3 +353,15 @@ class LogOwner:
                 await asyncio.to_thread(self._mount.release)
         for error in unforeseen:
             raise error
+
+
+def _why_not_next(reached: Position | None, after: Position | None, first: Position) -> str | None:
+    """Returns why an append does not follow what the log has of its shard; None where it does.
+
+    Without this check an append far behind the shard's position would make all records up to it count as copies.
+    """
+    if reached is not None and first <= reached:
+        return f"overlap what the log has (up to {reached})"
+    if after != reached:
+        return f"follow {after or 'nothing'}, and the log has {f'records up to {reached}' if reached else 'none'}"
+    return None

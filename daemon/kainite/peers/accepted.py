@@ -22,12 +22,13 @@ from typing import Any, Final, Generic
 
 from kainite.base.address import Address
 from kainite.base.errors import KainiteError
-from kainite.base.logs import event
 from kainite.base.waiting import wait_until_set
+from kainite.peers.byte_budget import LONG, ByteBudget
 from kainite.peers.connection.codec import M
-from kainite.peers.connection.core import Connection, ConnectionState, Limits, Side
+from kainite.peers.connection.core import Accepting, Connection, ConnectionState, Limits
 from kainite.peers.connection.credit import Credit
-from kainite.peers.connection.introduction import Secrets
+from kainite.peers.connection.introduction import Door, Guest
+from kainite.peers.refusals import Refusals
 from kainite.peers.service import PeerService
 
 logger = logging.getLogger(__name__)
@@ -52,17 +53,23 @@ class AcceptingTerms(Generic[M]):
     Attributes:
         service: answers the peers' messages.
         tls: the accepting side's TLS context; None means that nothing is encrypted.
-        secrets: the users that may connect.
+        door: decides who is let in.
         limits: bounds on a peer's messages and times.
+        budget: the bytes that the messages of all peers may have.
+        refusals: is told of peers that are cut or turned away.
         admit: returns whether a new connection may stay.
+        let_in: returns why a peer that has proved itself may not stay; None if it may.
         forget: called when a connection has ended.
     """
 
     service: PeerService[M]
     tls: ssl.SSLContext | None
-    secrets: Secrets
+    door: Door
     limits: Limits
+    budget: ByteBudget
+    refusals: Refusals
     admit: Callable[[AcceptedPeer[M]], bool]
+    let_in: Callable[[AcceptedPeer[M]], str | None]
     forget: Callable[[AcceptedPeer[M]], None]
 
 
@@ -72,13 +79,19 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
     def __init__(self, terms: AcceptingTerms[M]) -> None:
         limits, self._terms = terms.limits, terms
         self._loop = asyncio.get_running_loop()
-        self._connection = Connection(
-            terms.service.codec, Side.ACCEPTING, self._loop.time(), NAME, limits, judge=terms.secrets.judge
-        )
+        self._connection = Connection(terms.service.codec, Accepting(NAME, terms.door), self._loop.time(), limits)
         self._credit = Credit(limits.bytes, limits.messages)
         self._has_credit = asyncio.Event()
         self._transport: asyncio.Transport | None = None
-        self._from = ""
+        self.place = ""
+        """Where the peer connects from."""
+        self.host = ""
+        """The host of that place."""
+        self.counted = False
+        """Whether the server counts it among the peers of its user."""
+        self._taken = 0  # bytes of the budget
+        self._ahead = 0  # those of them that were taken for a message that is not whole yet
+        self._is_in = False
         self._arrived = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
@@ -92,7 +105,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
         self._lost = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"<peer {self._from} {self.state.name}>"
+        return f"<peer {self.place} {self.state.name}>"
 
     @property
     def state(self) -> ConnectionState:
@@ -103,12 +116,12 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._from = _name_of(transport)
+        self.host, self.place = _name_of(transport)
         if not self._terms.admit(self):
             transport.abort()
             return
         transport.pause_reading()  # the bytes until TLS is established belong to TLS
-        self._conversing = self._loop.create_task(self._converse(), name=f"log peer {self._from}")
+        self._conversing = self._loop.create_task(self._converse(), name=f"log peer {self.place}")
 
     def data_received(self, data: bytes) -> None:
         self._connection.receive(data, self._loop.time())
@@ -133,12 +146,19 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
     def version(self) -> int:
         return self._connection.version
 
+    @property
+    def guest(self) -> Guest:
+        return self._connection.guest
+
+    def allow_long(self) -> None:
+        self._connection.allow_long()
+
     async def send(self, *messages: M) -> None:
         for message in messages:
             if not self._writable.is_set():
                 await self._writable.wait()
             if self._gone or self._transport is None:
-                raise ConnectionResetError(f"peer {self._from} is gone")
+                raise ConnectionResetError(f"peer {self.place} is gone")
             self._connection.send(message)
             self._flush_soon()
 
@@ -159,7 +179,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
 
     def cut(self, why: str) -> None:
         if not self._gone:
-            event(logger, logging.WARNING, "log peer cut", peer=self._from, cause=why)
+            self._terms.refusals.tell(self.place, self.guest.user, why)
         self._end()
 
     # What the server calls
@@ -195,14 +215,14 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
                 await self._take_next()
         except (KainiteError, ssl.SSLError) as error:
             if self.state is ConnectionState.CLOSED and not self._gone:  # the Hello may be answered with a refusal
-                event(logger, logging.WARNING, "log peer cut", peer=self._from, cause=str(error))
+                self._terms.refusals.tell(self.place, self.guest.user, str(error))
                 self.hang_up()
             else:
                 self.cut(str(error))
         except OSError:
             self._end()
         except Exception:
-            logger.exception("log peer %s: its message could not be taken", self._from)
+            logger.exception("log peer %s: its message could not be taken", self.place)
             self._end()
 
     async def _secure(self) -> None:
@@ -219,22 +239,52 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
             ssl_handshake_timeout=self._terms.limits.greeting,
         )
         if secured is None or self._gone:
-            raise ConnectionResetError(f"peer {self._from} is gone")
+            raise ConnectionResetError(f"peer {self.place} is gone")
         self._transport = secured
 
     async def _take_next(self) -> None:
         """Takes one message, or waits for more bytes."""
         received = self._connection.next_message(self._loop.time())
+        self._note_state()
+        if self._gone:
+            return
         if received is None:
             self._flush()  # the Hello, at first
+            await self._make_room(self._connection.announced)
             await self._more()
             return
         await self._take_credit(received.size)
+        await self._take_budget(received.size)
         rest = await self._terms.service.take(self, received.message)
         if rest is None:
             self._give_credit(received.size)
             return
         self._start(self._finish(rest, received.size), rest, self._rests)
+
+    def _note_state(self) -> None:
+        """Asks whether the peer may stay, once it has proved itself."""
+        if not self._is_in and self.state is ConnectionState.OPEN:
+            self._is_in = True
+            if (why := self._terms.let_in(self)) is not None:
+                self.cut(why)
+
+    async def _make_room(self, size: int) -> None:
+        """Takes the bytes of a long message out of the budget before more of it is read."""
+        if size <= LONG or self._ahead:
+            return
+        if self._transport is not None:
+            self._transport.pause_reading()
+        await self._terms.budget.take(size)
+        self._ahead, self._taken = size, self._taken + size
+        self._connection.goes_on(self._loop.time())
+
+    async def _take_budget(self, size: int) -> None:
+        """Takes the bytes of a whole message out of the budget."""
+        if self._ahead:
+            self._ahead = 0
+        else:
+            await self._terms.budget.take(size)
+            self._taken += size
 
     async def _more(self) -> None:
         """Waits for more bytes."""
@@ -273,7 +323,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
         except OSError:
             self._end()
         except Exception:
-            logger.exception("log peer %s: its message could not be answered", self._from)
+            logger.exception("log peer %s: its message could not be answered", self.place)
             self._end()
 
     async def _take_credit(self, size: int) -> None:
@@ -284,7 +334,13 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
 
     def _give_credit(self, size: int) -> None:
         self._credit.give(size)
+        if not self._gone:
+            self._give_budget(size)
         self._has_credit.set()
+
+    def _give_budget(self, size: int) -> None:
+        self._taken -= size
+        self._terms.budget.give(size)
 
     def _flush_soon(self) -> None:
         """Sends all messages of one turn of the loop together: a durable batch answers many appends at once."""
@@ -302,6 +358,7 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
         if self._gone:
             return
         self._gone = True
+        self._give_budget(self._taken)
         self._writable.set()
         self._terms.forget(self)
         if self._transport is not None:
@@ -312,8 +369,8 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
         self._terms.service.left(self)
 
 
-def _name_of(transport: asyncio.Transport) -> str:
-    """Returns where a peer connects from, and makes TCP notice when its host is gone."""
+def _name_of(transport: asyncio.Transport) -> tuple[str, str]:
+    """Returns the host and the place from which a peer connects, and makes TCP notice when the host is gone."""
     connected = transport.get_extra_info("socket")
     if connected is not None:
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -322,4 +379,4 @@ def _name_of(transport: asyncio.Transport) -> str:
             if hasattr(socket, option):
                 connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
     name = transport.get_extra_info("peername")
-    return str(Address(*name[:2])) if isinstance(name, tuple) else "?"
+    return (str(name[0]), str(Address(*name[:2]))) if isinstance(name, tuple) else ("?", "?")

@@ -1,17 +1,45 @@
-"""Where this process listens for the log's clients, who may connect, and as whom this process connects to others."""
+"""Where this process listens for the log's clients, who may connect, and as whom this process connects to others.
+
+Nobody connects without a key, on loopback neither. Where the settings name no file of users, the key is the *token*
+that the owner writes into HEAD with each mount: who may read the log's table knows it, and nobody else does. The file
+of users takes the token's place, so that rights can differ.
+
+=======================================  =============================================================================
+happens                                  who has a token
+=======================================  =============================================================================
+an owner mounts                          makes a token before it claims, so that who reads HEAD at once is let in;
+                                         the token of its mount before is worth nothing from then on
+an owner is overtaken, and goes on       still lets in who has read the HEAD before, and tells it where the owner is; a
+                                         process that was overtaken cannot make anything durable
+                                         (:mod:`kainite.owner.mount`)
+a claim fails, or its answer is lost     nothing is served under its token; the next claim has another one
+a process dies, and another one takes    the other one does not know the token, and no member tells it anything
+its port
+=======================================  =============================================================================
+"""
 
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from kainite.base.address import Address
-from kainite.peers.connection.introduction import Introduction, Secrets, read_secrets
+from kainite.peers.connection.introduction import Doorkeeper, Introduction, Key, Keys
 from kainite.peers.tls import client_context, owner_context
+from kainite.peers.users import TOKEN, read_users
 from kainite.settings import ServiceSettings
 
 LOOPBACK: Final = Address("127.0.0.1", 0)
+
+LOG_USER: Final = f"{TOKEN}log"
+"""As whom processes connect to the log's owner that have its token."""
+
+
+def application_user(number: int) -> str:
+    """Returns as whom programs connect that have the token of a partition of applications."""
+    return f"{TOKEN}application/{number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +51,39 @@ class Access:
         advertise: the address that others connect to; None means the address of ``listen``.
         owner_tls, client_tls: this process's TLS contexts as an owner and as a client; None means that nothing is
             encrypted.
-        secrets: the users that may connect.
-        user, secret: the user as whom this process connects, and the user's secret; empty where no user is set.
+        users: the users that may connect, in the file's order; None without a file: then HEAD has the key.
     """
 
     listen: Address = LOOPBACK
     advertise: Address | None = None
     owner_tls: ssl.SSLContext | None = None
     client_tls: ssl.SSLContext | None = None
-    secrets: Secrets = field(default_factory=Secrets)
-    user: str = ""
-    secret: str = field(default="", repr=False)
+    users: Mapping[str, Key] | None = None
 
-    def introduce(self, name: str) -> Introduction:
-        """Returns the introduction of a program called ``name``, as this process's user."""
-        return Introduction(name, self.user, self.secret)
+    @property
+    def has_tokens(self) -> bool:
+        """Returns whether who may connect is told by HEAD."""
+        return self.users is None
+
+    def door(self, tokens: Keys) -> Doorkeeper:
+        """Returns who lets peers in.
+
+        Args:
+            tokens: returns the tokens that are worth something now; they count where there is no file of users.
+        """
+        return Doorkeeper(tokens if self.users is None else self.users.get)
+
+    def introduce(self, name: str, user: str, token: str) -> Introduction:
+        """Returns the introduction of a program to an owner.
+
+        Args:
+            name: the program's name.
+            user, token: as whom the program connects with the owner's token; empty where HEAD has none.
+        """
+        if token:
+            return Introduction(name, user, token)
+        own, key = next(iter((self.users or {}).items()), ("", Key("", frozenset())))
+        return Introduction(name, own, key.secret)
 
 
 def access_of(settings: ServiceSettings) -> Access:
@@ -46,14 +92,10 @@ def access_of(settings: ServiceSettings) -> Access:
     Raises:
         SettingsError: a file that the settings name cannot be used.
     """
-    secrets = read_secrets(settings.secret_file) if settings.secret_file is not None else None
-    user, secret = next(iter(secrets.items())) if secrets else ("", "")
     return Access(
         settings.listen or LOOPBACK,
         settings.advertise,
         owner_context(settings),
         client_context(settings),
-        Secrets(secrets),
-        user,
-        secret,
+        read_users(settings.secret_file) if settings.secret_file is not None else None,
     )

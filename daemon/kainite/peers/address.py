@@ -12,7 +12,7 @@ a refused connection for evidence that the owner is gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from kainite.base.address import Address, parse_address
 from kainite.base.process_identity import network_stack
@@ -26,11 +26,13 @@ class OwnerAddress:
         host: the host's name, or its address as text.
         port: the TCP port.
         stack: the network stack that a loopback address belongs to; empty for any other address.
+        token: the owner's token in HEAD, which is no part of the address's text; empty where HEAD has none.
     """
 
     host: str
     port: int
     stack: str = ""
+    token: str = field(default="", repr=False)
 
     def __str__(self) -> str:
         return str(Address(self.host, self.port))
@@ -62,10 +64,14 @@ def from_text(text: str) -> OwnerAddress | None:
     return OwnerAddress(address.host, address.port, stack) if address.port else None
 
 
-def reached_by(text: str) -> OwnerAddress | None:
-    """Returns the address in a text, if this process reaches the owner's listener under it; else None."""
+def reached_by(text: str, token: str) -> OwnerAddress | None:
+    """Returns the address in a text, if this process reaches the owner's listener under it; else None.
+
+    Args:
+        text, token: the owner's address and token, as HEAD has them.
+    """
     address = from_text(text)
-    return address if address is not None and address.is_reachable else None
+    return replace(address, token=token) if address is not None and address.is_reachable else None
 
 
 def is_loopback(host: str) -> bool:

@@ -27,7 +27,7 @@ from typing import Final, Generic
 from kainite.base.errors import LogProtocolError, LogUnavailableError
 from kainite.peers import network
 from kainite.peers.connection.codec import Codec, M
-from kainite.peers.connection.core import Connection, ConnectionState, Limits, Side
+from kainite.peers.connection.core import Connection, ConnectionState, Limits
 from kainite.peers.connection.introduction import Introduction
 from kainite.peers.network import Reachable
 
@@ -72,11 +72,11 @@ class ClientLink(Generic[M]):
 
     async def greet(self) -> None:
         """Exchanges Hellos; raises as :meth:`next`."""
-        self.flush()
         while self._connection.state is not ConnectionState.OPEN:
             await self._receive(self._connection.deadline)
             if self._connection.next_message(self._clock()) is not None:
                 raise LogProtocolError("the peer said more than its Hello before it was asked anything")
+            self.flush()
 
     async def next(self) -> M:
         """Waits for the peer's next message.
@@ -167,7 +167,7 @@ async def linked(
     Args:
         codec: encodes and decodes the protocol's messages.
         address: where the peer listens.
-        introduction: the name and the user that this process gives in its Hello.
+        introduction: as whom this process connects.
         tls: this side's TLS context; None means that nothing is encrypted.
         limits: bounds on the peer's messages and times.
         silence: how a silent peer is asked whether it is alive; None means that it is not asked.
@@ -180,7 +180,7 @@ async def linked(
     """
     reader, writer = await (network.connect(address, tls) if tls else network.connect(address))
     now = asyncio.get_running_loop().time()
-    connection = Connection(codec, Side.CONNECTING, now, introduction.as_message(), limits)
+    connection = Connection(codec, introduction, now, limits)
     link = ClientLink(reader, writer, connection, silence)
     try:
         await link.greet()

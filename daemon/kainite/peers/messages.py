@@ -56,11 +56,11 @@ MAX_APPEND: Final = MAX_FRAME - 64 * 2**10
 MAX_NUMBER: Final = 2**31 - 1
 """The requests of a connection are numbered from 1 up to this number, and then from 1 again."""
 
-OWNER_LIMITS: Final = Limits(body=MAX_FRAME, frame=300.0, silent=5.0)
+OWNER_LIMITS: Final = Limits(body=MAX_FRAME, silent=5.0)
 """A client's bounds on the log's owner: an owner says something every second."""
 
 CLIENT_LIMITS: Final = Limits(
-    body=MAX_FRAME, request=10.0, first=64 * 2**10, frame=300.0, silent=15.0, messages=100_000, bytes=2 * MAX_FRAME
+    body=MAX_FRAME, request=10.0, first=64 * 2**10, silent=15.0, messages=10_000, bytes=2 * MAX_FRAME
 )
 """The owner's bounds on a client: a client answers or says that it is alive every second. Members ask for
 positions beside appends that wait for room, so the bounds on what is under way are wide: the credit that a member is
@@ -146,10 +146,11 @@ class BeginAnswer(PeerMessage, frozen=True):
 
 
 class ShardAppend(PeerMessage, frozen=True):
-    """Attributes: first, last: positions of the call's first and last record; fragments, payload: the metadata and the
-    payload of :mod:`kainite.peers.fragments`."""
+    """Attributes: after: the shard's position in the log as the member knows it; first, last: positions of the call's
+    first and last record; fragments, payload: the metadata and the payload of :mod:`kainite.peers.fragments`."""
 
     shard: Name
+    after: SentPosition | None
     first: SentPosition
     last: SentPosition
     fragments: memoryview

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from kainite.peers.connection.codec import Codec, M, M_contra
+from kainite.peers.connection.introduction import Guest
 
 
 class Peer(Protocol[M_contra]):
@@ -15,6 +16,17 @@ class Peer(Protocol[M_contra]):
     @property
     def version(self) -> int:
         """Returns the version of the protocol that both sides speak."""
+
+    @property
+    def guest(self) -> Guest:
+        """Returns as whom the peer was let in."""
+
+    @property
+    def place(self) -> str:
+        """Returns where the peer connects from."""
+
+    def allow_long(self) -> None:
+        """Takes messages of any length that the server's limits allow; until then they are short."""
 
     async def send(self, *messages: M_contra) -> None:
         """Sends messages in order; waits while the peer reads none.

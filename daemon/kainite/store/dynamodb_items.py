@@ -102,6 +102,7 @@ def head_fields(head: LogHead) -> dict[str, Value]:
         "snap": number(head.snapshot),
         **({"w": text(head.process)} if head.process else {}),
         **({"a": text(head.address)} if head.address else {}),
+        **({"k": text(head.token)} if head.token else {}),
     }
 
 
@@ -117,4 +118,5 @@ def head_from(item: Item) -> LogHead:
         snapshot=int(item["snap"]["N"]),
         process=item["w"]["S"] if "w" in item else "",
         address=item["a"]["S"] if "a" in item else "",
+        token=item["k"]["S"] if "k" in item else "",
     )

@@ -37,6 +37,7 @@ import logging
 import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from kainite.base.address import Address
@@ -44,6 +45,7 @@ from kainite.base.errors import KainiteError, LogProtocolError, LogRequestError,
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
 from kainite.log.format.entry import ReqId
+from kainite.peers.access import Access, application_user
 from kainite.peers.connection.introduction import Introduction
 from kainite.waltz.context import Application, Transaction, TransactionBuilder, TransactionContext
 from kainite.waltz.link import Link, program_link
@@ -62,10 +64,11 @@ BACKOFF: Final = Backoff((0.05, 0.1, 0.2, 0.5, 1.0), jitter=0.5)
 
 
 class Owner(NamedTuple):
-    """The owner of a partition: its address, and its generation."""
+    """The owner of a partition: its address, its generation, and its token; empty where HEAD has none."""
 
     address: Address
     generation: int
+    token: str
 
 
 Find = Callable[[], Awaitable[Owner]]
@@ -86,13 +89,13 @@ class ApplicationLog:
         find: Find,
         partition: int,
         tls: ssl.SSLContext | None = None,
-        introduction: Introduction | None = None,
+        introduce: Callable[[str], Introduction] | None = None,
     ) -> None:
         self._application = application
         self._find = find
         self._partition = partition
         self._tls = tls
-        self._introduction = introduction or Introduction("kainite")
+        self._introduce = introduce or partial(Access().introduce, "kainite", application_user(partition))
         self._client = random.SystemRandom().randrange(1, 1 << 31)
         self._sequence = itertools.count(random.SystemRandom().randrange(1 << 30))
         self._connections = itertools.count()
@@ -197,9 +200,10 @@ class ApplicationLog:
             raise LogUnavailableError(f"a former owner of partition {self._partition} is still named as its owner")
         self._owner, self._generation = owner, owner.generation
         mark = await self._application.mark()
+        who = self._introduce(owner.token)
         async with (
-            program_link(owner.address, self._tls, self._introduction, self._next_id()) as link,
-            program_link(owner.address, self._tls, self._introduction, self._next_id()) as data,
+            program_link(owner.address, self._tls, who, self._next_id()) as link,
+            program_link(owner.address, self._tls, who, self._next_id()) as data,
         ):
             reads = _Reads(data)
             told: asyncio.Queue[_Told] = asyncio.Queue(FED_AHEAD)

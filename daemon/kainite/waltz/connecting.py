@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 from kainite.aws import clients as aws
 from kainite.base.address import Address
 from kainite.base.errors import LogUnavailableError
 from kainite.log.contract import LogStore
-from kainite.peers.access import access_of
+from kainite.peers.access import access_of, application_user
 from kainite.peers.address import from_text
 from kainite.settings import load
 from kainite.store.dynamodb import DynamoDBStore
@@ -29,8 +30,8 @@ async def connect(
     access = access_of(settings.service)
     store = DynamoDBStore(aws.client("dynamodb", settings.aws), settings.log.table)
     find = finder(store, application_partition(settings.log.partition, partition))
-    introduction = access.introduce(settings.leases.application)
-    async with connected(ApplicationLog(application, find, partition, access.client_tls, introduction)) as log:
+    introduce = partial(access.introduce, settings.leases.application, application_user(partition))
+    async with connected(ApplicationLog(application, find, partition, access.client_tls, introduce)) as log:
         yield log
 
 
@@ -52,6 +53,6 @@ def finder(store: LogStore, name: str) -> Find:
                 f"{head.owner} owns log partition {name} and listens on {head.address or 'nothing'}, which is not"
                 " reached from here: set logApplicationsListen and logApplicationsAdvertise there"
             )
-        return Owner(Address(address.host, address.port), head.generation)
+        return Owner(Address(address.host, address.port), head.generation, head.token)
 
     return find

@@ -17,6 +17,7 @@ from kainite.log.format.entry import ReqId
 from kainite.peers.client import ClientLink, Silence, linked
 from kainite.peers.connection.core import Limits
 from kainite.peers.connection.introduction import Introduction
+from kainite.peers.users import TOKEN
 from kainite.waltz.wire.layouts import WaltzMessage
 from kainite.waltz.wire.messages import HighWaterMarkRequest
 from kainite.waltz.wire.versions import WALTZ
@@ -39,16 +40,17 @@ async def program_link(
     Args:
         address: where the owner listens.
         tls: this side's TLS context; None means that nothing is encrypted.
-        introduction: this program's name, user and secret.
+        introduction: as whom this program connects.
         ping: the request id of the questions to a silent owner.
 
     Raises:
         LogUnavailableError: the owner is not reached, or the connection broke.
         LogProtocolError: the owner speaks another protocol.
-        LogRequestError: a secret would leave the host without TLS.
+        LogRequestError: the proof of a secret would leave the host without TLS.
     """
-    if introduction.secret and tls is None and not address.is_loopback:
-        raise LogRequestError(f"a secret is not sent to {address} without TLS: set logTrustFile")
+    is_chosen = introduction.secret and not introduction.user.startswith(TOKEN)
+    if is_chosen and tls is None and not address.is_loopback:  # who listens on the way could try secrets on the proof
+        raise LogRequestError(f"no secret is used at {address} without TLS: set logTrustFile")
     limits = Limits(silent=PING_S * (SILENT_PINGS + 1))
     asking: Silence[WaltzMessage] = Silence(HighWaterMarkRequest(ping), PING_S)
     connecting = linked(WALTZ, address, introduction, tls=tls, limits=limits, silence=asking)

@@ -61,7 +61,9 @@ async def _own(service: Applications, store: LogStore, settings: LogSettings, nu
     failures = 0
     while True:
         try:
-            mounted = await _mounted(store, settings, application_partition(settings.partition, number), address)
+            token = service.new_token(number)
+            name = application_partition(settings.partition, number)
+            mounted = await _mounted(store, settings, name, address, token)
             async with ApplicationPartition.open(store, settings, mounted) as partition:
                 failures = 0
                 await _serve(service, number, partition)
@@ -83,14 +85,14 @@ async def _serve(service: Applications, number: int, partition: ApplicationParti
         service.owns_no_more(number, why)
 
 
-async def _mounted(store: LogStore, settings: LogSettings, name: str, address: str) -> Mount:
-    """Waits until a partition is free, and mounts it.
+async def _mounted(store: LogStore, settings: LogSettings, name: str, address: str, token: str) -> Mount:
+    """Waits until a partition is free, and mounts it; HEAD then names the address and the token.
 
     Raises:
         LogUnavailableError: the store does not answer.
     """
     watch = LeaseWatch(boot_seconds)
-    mounting = partial(mount, store, name, settings.owner, settings.lease, watch, address=address)
+    mounting = partial(mount, store, name, settings.owner, settings.lease, watch, address=address, token=token)
     while True:
         with contextlib.suppress(LogHeldError, LogFencedError):
             return await asyncio.to_thread(mounting)

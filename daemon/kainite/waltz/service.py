@@ -28,19 +28,29 @@ before it mounted is decided after the mount is answered.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kainite.base.errors import KainiteError, LogProtocolError
+from kainite.base.logs import event
 from kainite.log.format.entry import ReqId
+from kainite.observe import metric
+from kainite.observe.meter import SILENT, Meter
+from kainite.owner.mount import new_token
+from kainite.peers.access import application_user
+from kainite.peers.connection.introduction import Key
+from kainite.peers.rights import may_use, of_application
 from kainite.peers.service import Peer
 from kainite.waltz.feed import Feed
 from kainite.waltz.partition import ApplicationPartition
 from kainite.waltz.wire import messages as m
 from kainite.waltz.wire.layouts import WaltzMessage
 from kainite.waltz.wire.versions import WALTZ
+
+_logger = logging.getLogger(__name__)
 
 CLIENTS_KEPT: Final = 10_000
 Rest = Coroutine[Any, Any, None] | None
@@ -61,12 +71,23 @@ class Applications:
 
     Args:
         reaches_store: tells whether the store answers; None means that it always does.
+        has_tokens: whether HEAD has the key of each partition's programs (:mod:`kainite.peers.access`).
+        meter: counts messages without a right.
     """
 
     codec = WALTZ
 
-    def __init__(self, reaches_store: Callable[[], Coroutine[Any, Any, bool]] | None = None) -> None:
+    def __init__(
+        self,
+        reaches_store: Callable[[], Coroutine[Any, Any, bool]] | None = None,
+        *,
+        has_tokens: bool = True,
+        meter: Meter = SILENT,
+    ) -> None:
         self._reaches_store = reaches_store
+        self._has_tokens = has_tokens
+        self._meter = meter
+        self._tokens: dict[str, Key] = {}  # by the user that they stand for
         self._partitions: dict[int, ApplicationPartition] = {}
         self._mounts: dict[tuple[int, int], _Mounted] = {}  # by client and partition, as the tables below
         self._newest: OrderedDict[tuple[int, int], int] = OrderedDict()
@@ -82,7 +103,23 @@ class Applications:
             if mounted == number:
                 mount.peer.cut(why)
 
+    def new_token(self, number: int) -> str:
+        """Returns the token for the next mount of a partition; the one before is worth nothing any more.
+
+        Empty where programs are known otherwise.
+        """
+        if not self._has_tokens:
+            return ""
+        token = new_token()
+        self._tokens[application_user(number)] = Key(token, frozenset({of_application(number)}))
+        return token
+
+    def key_of(self, user: str) -> Key | None:
+        """Returns the key of who has read a partition's HEAD."""
+        return self._tokens.get(user)
+
     async def take(self, peer: Peer[WaltzMessage], message: WaltzMessage) -> Rest:
+        self._check_right(peer, message)
         match message:
             case m.MountRequest():
                 return await self._mount(peer, message)
@@ -104,6 +141,17 @@ class Applications:
             if mount.peer is peer:
                 del self._mounts[key]
                 mount.feeding.cancel()
+
+    def _check_right(self, peer: Peer[WaltzMessage], message: WaltzMessage) -> None:
+        """Refuses a message about a partition that the peer may not use.
+
+        Raises:
+            LogProtocolError: the peer's user lacks the right.
+        """
+        number, user = message.req_id.partition, peer.guest.user
+        if not may_use(peer.guest.rights, number):
+            self._meter.observe(metric.LOG_REFUSED)
+            raise LogProtocolError(f"user {user} lacks the right {of_application(number)} in the owner's logSecretFile")
 
     def _owned(self, req_id: ReqId) -> ApplicationPartition:
         """Returns the partition that a message names.
@@ -147,6 +195,8 @@ class Applications:
         feed = Feed(peer, partition)
         feeding = peer.beside(feed.run())
         self._mounts[key] = _Mounted(peer, partition, feed, feeding)
+        event(_logger, logging.INFO, "program mounted a log partition", user=peer.guest.user, peer=peer.place,
+              partition=req_id.partition, client=req_id.client)  # fmt: skip
         mark = await partition.flush()
         feed.give(request.mark, mark, m.MountResponse(req_id, m.MountState.READY))
         return None

@@ -17,6 +17,7 @@ from kainite.base.address import Address
 from kainite.base.errors import LogUnavailableError
 from kainite.base.logs import event
 from kainite.log.contract import LogStore
+from kainite.observe.meter import SILENT, Meter
 from kainite.peers.access import Access
 from kainite.peers.listening import listening
 from kainite.settings import ServiceSettings, Settings
@@ -29,13 +30,16 @@ KEY = "logApplicationsListen"
 
 
 @contextlib.asynccontextmanager
-async def serving_applications(settings: Settings, store: LogStore, access: Access) -> AsyncIterator[None]:
+async def serving_applications(
+    settings: Settings, store: LogStore, access: Access, meter: Meter = SILENT
+) -> AsyncIterator[None]:
     """Serves as many partitions of applications as the settings say, until the end.
 
     Args:
         settings: the process's settings.
         store: the store of the log, and of applications' partitions beside it.
         access: tells who may connect.
+        meter: counts the programs that are refused.
 
     Raises:
         SettingsError: the port cannot be opened.
@@ -44,9 +48,10 @@ async def serving_applications(settings: Settings, store: LogStore, access: Acce
     if not count:
         yield
         return
-    service = Applications(partial(_reaches, store, log.partition))
+    service = Applications(partial(_reaches, store, log.partition), has_tokens=access.has_tokens, meter=meter)
     async with contextlib.AsyncExitStack() as stack:
-        opening = listening(service, applications_access(settings.service, access), key=KEY)
+        allowed = applications_access(settings.service, access)
+        opening = listening(service, allowed, service.key_of, key=KEY, meter=meter)
         address = await stack.enter_async_context(opening)
         await stack.enter_async_context(owning(service, store, log, count, address.as_text()))
         event(_logger, logging.INFO, "applications served", partitions=count, address=address)

@@ -20,15 +20,19 @@ from functools import partial
 from typing import TypeAlias
 
 from kainite.aws import clients as aws
+from kainite.base.clock import boot_seconds
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
+from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.contract import LogStore
 from kainite.observe.health import HealthLimits, HealthReport, LogMountState, WorkerFacts, judge
+from kainite.observe.meter import Meter
 from kainite.observe.metric import DAEMON_METRICS
 from kainite.observe.publishing import Publishers, publishing_of
 from kainite.owner.audit.opening import open_audit
 from kainite.peers.access import Access, access_of
+from kainite.peers.sharing.lease_holders import LeaseHolders
 from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import MetricsLevel, Settings
 from kainite.store.dynamodb import DynamoDBStore
@@ -39,8 +43,9 @@ from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 logger = logging.getLogger(__name__)
 
 
-Beside: TypeAlias = Callable[[Settings, LogStore, Access], contextlib.AbstractAsyncContextManager[None]]
-"""Serves something beside the log while it is entered: given the settings, the log's store, and who may connect."""
+Beside: TypeAlias = Callable[[Settings, LogStore, Access, Meter], contextlib.AbstractAsyncContextManager[None]]
+"""Serves something beside the log while it is entered: given the settings, the log's store, who may connect, and a
+meter."""
 
 
 def run(settings: Settings, beside: Beside) -> int:
@@ -72,7 +77,9 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside) -> None
     load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
     with aws_threads():
         catalogue = await CurrentCatalogue.read(load)
-        store = DynamoDBStore(aws.client("dynamodb", settings.aws), log.table)
+        dynamodb = aws.client("dynamodb", settings.aws)
+        store = DynamoDBStore(dynamodb, log.table)
+        holders = LeaseHolders(LeaseTable(dynamodb, settings.leases.table).holder, boot_seconds)
         audit = await asyncio.to_thread(open_audit, log, settings.aws)
         access = await asyncio.to_thread(access_of, settings.service)
         health = _Health(settings, stop)
@@ -80,13 +87,13 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside) -> None
             meter = await stack.enter_async_context(publishing_of(settings, _publishers(settings), health.judge))
             shared, running = await stack.enter_async_context(
                 open_shared_log(
-                    store, log, settings.uow, settings.stream.name, audit=audit, access=access,
-                    meter=meter,
+                    store, log, settings.uow, settings.stream.name, holders=holders, audit=audit,
+                    access=access, meter=meter,
                 )
             )  # fmt: skip
             health.log = shared
             shared.judge_by(catalogue)
-            await stack.enter_async_context(beside(settings, store, access))
+            await stack.enter_async_context(beside(settings, store, access, meter))
             event(logger, logging.INFO, "log service ready", partition=log.partition)
             await _until(stop, running)
     event(logger, logging.INFO, "log service stopped", partition=log.partition)

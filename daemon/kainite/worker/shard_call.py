@@ -77,6 +77,7 @@ class ShardCalls:
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
         self._arrived_ms: int | None = None  # the arrival of the call's last record
+        self._reached: Position | None = None  # the shard's position in the log, before the call's append
 
     async def position(self) -> Position | None:
         """Returns how far the log has collected the shard; None when it holds nothing of the shard."""
@@ -126,8 +127,8 @@ class ShardCalls:
             self._warned = False
         records = span_of(batch)
         self._arrived_ms = batch.arrival_ms if batch is not None else None
-        reached = None if records is None else await self.position()
-        self._rules.begin(action, records, reached)
+        self._reached = None if records is None else await self.position()
+        self._rules.begin(action, records, self._reached)
 
     def emitted(self, line: bytes) -> Awaitable[None] | None:
         """Takes an emit line; returns an awaitable if the next line must wait for it, otherwise None.
@@ -237,7 +238,8 @@ class ShardCalls:
         size, self._fed = self._fed, 0
         await units.settle()
         fragments = await units.heavy.run(size, take)
-        await self._until_durable(partial(units.log.append, shard, records.first, records.last, fragments))
+        place = shard, records.first, records.last
+        await self._until_durable(partial(units.log.append, *place, fragments, self._reached))
         units.room.give_back()
 
     async def _until_durable(self, put: Callable[[], Awaitable[_T]]) -> _T:

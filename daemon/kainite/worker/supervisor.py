@@ -158,7 +158,9 @@ class _Daemon:
         try:
             async with (
                 asyncio.TaskGroup() as group,
-                open_units_of_work(settings, self._dynamodb, group, self._stop, self._opened, stream, meter) as units,
+                open_units_of_work(
+                    settings, self._dynamodb, group, self._stop, table.holder, self._opened, stream, meter
+                ) as units,
             ):
 
                 def parts() -> ConsumerParts:

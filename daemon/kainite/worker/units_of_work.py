@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from kainite.base.clock import boot_seconds
 from kainite.base.errors import LogHeldError, StreamError, StreamUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import AWS_BACKOFF
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
     from kainite.log.client import LogClient
+    from kainite.peers.sharing.lease_holders import ReadHolder
     from kainite.peers.sharing.shared_log import SharedLog
     from kainite.uow.admission import Admission
     from kainite.uow.current_catalogue import CurrentCatalogue
@@ -80,6 +82,7 @@ async def open_units_of_work(
     dynamodb: DynamoDBClient,
     group: asyncio.TaskGroup,
     stop: asyncio.Event,
+    read_holder: ReadHolder,
     opened: Callable[[SharedLog], None] = lambda _: None,
     stream: StreamClient | None = None,
     meter: Meter = SILENT,
@@ -94,6 +97,7 @@ async def open_units_of_work(
         dynamodb: the client for the log's table.
         group: runs the tasks that read the catalogue and share the log; a log that cannot be used fails the group.
         stop: ends the wait for a log that is not reached.
+        read_holder: reads who holds a shard's lease.
         opened: called with the log, before the log's owner is reached.
         stream: the stream whose shards are collected: the log must be this stream's; None allows any.
         meter: takes the metrics of units and of the log, while the owner is here.
@@ -109,6 +113,7 @@ async def open_units_of_work(
     # Imported here, so that a worker without units of work starts without these modules.
     from kainite.owner.audit.opening import open_audit
     from kainite.peers.access import access_of
+    from kainite.peers.sharing.lease_holders import LeaseHolders
     from kainite.peers.sharing.shared_log import open_shared_log
     from kainite.store.dynamodb import DynamoDBStore
     from kainite.uow.admission import Admission
@@ -124,8 +129,8 @@ async def open_units_of_work(
     heavy, budget = HeavyWork(), EmitBudget(settings.log.emit_bytes)
     access = await asyncio.to_thread(access_of, settings.service)
     opening = open_shared_log(
-        store, settings.log, settings.uow, settings.stream.name, audit=audit, access=access, identity=identity,
-        meter=meter,
+        store, settings.log, settings.uow, settings.stream.name, holders=LeaseHolders(read_holder, boot_seconds),
+        audit=audit, access=access, identity=identity, meter=meter,
     )  # fmt: skip
     async with opening as (log, running):
         opened(log)

@@ -26,6 +26,7 @@ from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.memory import MemoryStore
 from support.log_builders import fragment, needed
+from support.next_append import append_next
 from support.outcomes_log import OutcomesLog
 from support.owned_log import owned_log
 from support.waiting import until
@@ -33,6 +34,7 @@ from support.waiting import until
 SETTINGS = LogSettings(
     table="t", owner="a", enabled=True, lease=60.0, heartbeat=20.0, put_interval=0.0, poll=0.01, queue_bytes=1 << 20
 )
+
 UOW = UowSettings()
 P = SETTINGS.partition
 LIMIT = 10.0
@@ -101,7 +103,10 @@ async def test_whoever_asks_an_owner_that_has_failed_is_told_so() -> None:
 async def test_a_new_position_is_told_when_the_first_of_several_appends_is_durable() -> None:
     store = GatedStore()
     async with owned_log(store, replace(SETTINGS, batch_bytes=1), UOW) as log:
-        appends = [asyncio.create_task(log.append("s0", Position(n), Position(n), [])) for n in (1, 2, 3)]
+        behind = {1: None, 2: Position(1), 3: Position(2)}
+        appends = [
+            asyncio.create_task(log.append("s0", Position(n), Position(n), [], after)) for n, after in behind.items()
+        ]
         await until(lambda: store.hanging == 1)
         position = asyncio.create_task(log.position("s0"))
         store.let(2)
@@ -151,7 +156,7 @@ async def test_truncation_keeps_what_the_durable_state_needs() -> None:
         while len(lows) < 3:
             n += 1
             tid = log.state.next_id
-            await log.append("s0", Position(n), Position(n), [fragment(f"T-{n}", [n], count=1)])
+            await append_next(log, "s0", Position(n), Position(n), [fragment(f"T-{n}", [n], count=1)])
             apply.report(Outcome(tid, UnitStatus.COMMITTED, 0))
             await asyncio.sleep(0.001)
     assert all(low <= needed for low, needed in lows)
@@ -194,7 +199,7 @@ class Grants:
 
     async def _append(self, shard: int, number: int) -> None:
         at = Position(number)
-        await self.log.append(f"s{shard}", at, at, [fragment(f"T-{shard}-{number}", [number], count=1)])
+        await append_next(self.log, f"s{shard}", at, at, [fragment(f"T-{shard}-{number}", [number], count=1)])
         self._check(lambda: self._reached(shard) >= number, f"append {number} of {shard}")
 
     async def _position(self, shard: int) -> None:

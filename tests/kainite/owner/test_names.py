@@ -24,6 +24,7 @@ from kainite.owner.owner import LogOwner
 from kainite.settings import LogSettings, UowOrder, UowSettings
 from kainite.store.memory import MemoryStore
 from support.log_builders import fragment
+from support.next_append import append_next
 from support.owned_log import owned_log
 from support.waiting import until
 
@@ -142,7 +143,9 @@ def test_a_segment_fits_its_item_and_no_step_is_larger() -> None:
 async def bring(log: LogOwner, position: int, number: int, *, numbered: bool = False) -> None:
     """Appends a whole unit."""
     at = Position(position)
-    await log.append("s0", at, at, [fragment(uow(number), [number], count=1, number=number + 1 if numbered else None)])
+    await append_next(
+        log, "s0", at, at, [fragment(uow(number), [number], count=1, number=number + 1 if numbered else None)]
+    )
 
 
 async def rounds(log: LogOwner) -> None:
@@ -178,7 +181,7 @@ class TestSentAgain:
                 await bring(log, next(positions), number, numbered=True)
             while log.state.recent.forgotten is None or log.state.recent.forgotten < 100:
                 at = Position(next(positions))
-                await log.append("s0", at, at, [])
+                await append_next(log, "s0", at, at, [])
             for number in range(100):
                 await bring(log, next(positions), number, numbered=True)
             await bring(log, next(positions), 100, numbered=True)
@@ -191,7 +194,7 @@ class TestSentAgain:
             await bring(log, next(positions), 0, numbered=True)
             while log.state.recent.forgotten is None:
                 at = Position(next(positions))
-                await log.append("s0", at, at, [])
+                await append_next(log, "s0", at, at, [])
             await bring(log, next(positions), 0, numbered=True)
             await bring(log, next(positions), 5, numbered=True)
             first, again, other = log.state.units.values()

@@ -39,6 +39,7 @@ from kainite.uow.signature import Signatures
 from support.log_builders import fragment
 from support.log_members import members
 from support.main_log import MainLog
+from support.next_append import append_next
 from support.outcomes_log import OutcomesLog
 from support.owned_log import owned_log
 from support.waiting import until
@@ -46,6 +47,7 @@ from support.waiting import until
 SETTINGS = LogSettings(
     table="t", owner="a", enabled=True, lease=2.0, heartbeat=0.05, put_interval=0.0, poll=0.02, queue_bytes=1 << 20
 )
+
 UOW = UowSettings()
 OTHER = replace(SETTINGS, owner="b")
 P = SETTINGS.partition
@@ -120,29 +122,29 @@ def faulty() -> FaultyStore:
 class TestAppend:
     async def test_is_durable_when_it_returns(self, store: LogStore) -> None:
         async with owned_log(store, SETTINGS, UOW) as log:
-            await log.append("s0", at(1), at(5), [fragment("T", [1], count=1)])
+            await append_next(log, "s0", at(1), at(5), [fragment("T", [1], count=1)])
             assert units_of(store) == ["T"]
             assert await log.position("s0") == at(5)
 
     async def test_again_is_recognised(self, store: LogStore) -> None:
         async with owned_log(store, SETTINGS, UOW) as log:
             for _ in range(2):
-                await log.append("s0", at(1), at(5), [fragment("T", [1])])
-            await log.append("s0", at(6), at(6), [fragment("T", count=1)])
+                await append_next(log, "s0", at(1), at(5), [fragment("T", [1])])
+            await append_next(log, "s0", at(6), at(6), [fragment("T", count=1)])
         assert units_of(store) == ["T"]
 
     async def test_again_after_a_restart_is_recognised(self, store: LogStore) -> None:
         async with owned_log(store, SETTINGS, UOW) as log:
-            await log.append("s0", at(1), at(5), [fragment("T", [1])])
+            await append_next(log, "s0", at(1), at(5), [fragment("T", [1])])
         async with owned_log(store, SETTINGS, UOW) as log:
-            await log.append("s0", at(1), at(5), [fragment("T", [1])])
+            await append_next(log, "s0", at(1), at(5), [fragment("T", [1])])
             assert log.state.open["T"].count == 1
 
     async def test_that_overlaps_is_refused(self, store: LogStore) -> None:
         async with owned_log(store, SETTINGS, UOW) as log:
-            await log.append("s0", at(1), at(5), [])
-            with pytest.raises(LogRequestError, match="cut the batch there"):
-                await log.append("s0", at(4), at(8), [])
+            await append_next(log, "s0", at(1), at(5), [])
+            with pytest.raises(LogRequestError, match="read on behind its position"):
+                await append_next(log, "s0", at(4), at(8), [])
 
     async def test_many_at_once_share_batches(self, faulty: FaultyStore) -> None:
         async with owned_log(faulty, SETTINGS, UOW) as log:
@@ -165,7 +167,7 @@ class TestAppend:
 
     async def test_larger_than_an_item(self, store: LogStore) -> None:
         async with owned_log(store, SETTINGS, UOW) as log:
-            await log.append("s0", at(1), at(1), [fragment("T", range(20_000), count=20_000)])
+            await append_next(log, "s0", at(1), at(1), [fragment("T", range(20_000), count=20_000)])
         assert units_of(store) == ["T"]
         assert load_state(store, P).units[0].written == frozenset(range(20_000))
 
@@ -174,19 +176,19 @@ class TestFaults:
     async def test_a_store_that_does_not_answer_is_asked_again(self, faulty: FaultyStore) -> None:
         async with owned_log(faulty, SETTINGS, UOW) as log:
             faulty.fail_before = 2
-            await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+            await append_next(log, "s0", at(1), at(1), [fragment("T", [1], count=1)])
         assert units_of(faulty) == ["T"]
 
     async def test_a_lost_reply_doubles_nothing(self, faulty: FaultyStore) -> None:
         async with owned_log(faulty, SETTINGS, UOW) as log:
             faulty.fail_after = 3
             for n in range(1, 4):
-                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+                await append_next(log, "s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
         assert units_of(faulty) == ["T-1", "T-2", "T-3"]
 
     async def test_units_of_a_record_with_the_lowest_position_are_kept(self, store: LogStore) -> None:
         async with owned_log(store, SETTINGS, UOW) as log:
-            await log.append("s0", BEFORE_ALL, BEFORE_ALL, [fragment("T", [1], count=1)])
+            await append_next(log, "s0", BEFORE_ALL, BEFORE_ALL, [fragment("T", [1], count=1)])
         assert units_of(store) == ["T"]
 
     async def test_a_cancelled_append_is_recognised_when_it_comes_again(self, faulty: FaultyStore) -> None:
@@ -229,7 +231,7 @@ class TestFaults:
         async with owned_log(faulty, replace(SETTINGS, heartbeat=99), UOW, clock=lambda: now[0]) as log:
             now[0] = 100.0
             faulty.fail_swaps = 2
-            await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+            await append_next(log, "s0", at(1), at(1), [fragment("T", [1], count=1)])
         assert units_of(faulty) == ["T"]
 
     async def test_an_error_that_nobody_foresaw_ends_the_owner(self, faulty: FaultyStore) -> None:
@@ -250,7 +252,7 @@ class TestFaults:
             with pytest.raises(ZeroDivisionError):
                 await log.write(broken)
             with pytest.raises(LogError, match="ZeroDivisionError"):
-                await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+                await append_next(log, "s0", at(1), at(1), [fragment("T", [1], count=1)])
             assert "ZeroDivisionError" in str(await log.failed())
         assert units_of(store) == []
 
@@ -261,29 +263,29 @@ class TestFaults:
         async with owned_log(store, SETTINGS, UOW) as log, asyncio.timeout(LIMIT):
             with pytest.raises(LogRequestError, match="no"):
                 await log.write(refused)
-            await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+            await append_next(log, "s0", at(1), at(1), [fragment("T", [1], count=1)])
         assert units_of(store) == ["T"]
 
 
 class TestTwoOwners:
     async def test_the_older_is_fenced_and_says_so(self, store: LogStore) -> None:
         async with owned_log(store, replace(SETTINGS, heartbeat=99), UOW) as old:
-            await old.append("s0", at(1), at(1), [fragment("T-1", [1], count=1)])
+            await append_next(old, "s0", at(1), at(1), [fragment("T-1", [1], count=1)])
             await asyncio.to_thread(mount, store, P, SETTINGS.owner, 2.0)
             with pytest.raises(LogFencedError, match="a daemon goes on as its client"):
-                await old.append("s0", at(2), at(2), [fragment("T-2", [2], count=1)])
+                await append_next(old, "s0", at(2), at(2), [fragment("T-2", [2], count=1)])
             assert isinstance(await old.failed(), LogFencedError)
             with pytest.raises(LogFencedError):
-                await old.append("s0", at(3), at(3), [])
+                await append_next(old, "s0", at(3), at(3), [])
         assert units_of(store) == ["T-1"]
 
     async def test_a_batch_that_lands_in_a_truncated_place_is_not_acknowledged(self, faulty: FaultyStore) -> None:
         """Covers the one case that the store's condition cannot see: only the lease does."""
         now = [0.0]
         async with owned_log(faulty, replace(SETTINGS, heartbeat=99), UOW, clock=lambda: now[0]) as old:
-            await old.append("s0", at(1), at(1), [fragment("T-1", [1], count=1)])
+            await append_next(old, "s0", at(1), at(1), [fragment("T-1", [1], count=1)])
             faulty.gate.clear()
-            late = asyncio.create_task(old.append("s0", at(2), at(2), [fragment("late", [2], count=1)]))
+            late = asyncio.create_task(old.append("s0", at(2), at(2), [fragment("late", [2], count=1)], at(1)))
             await until(lambda: faulty.waiting == 1)
             newer = mount(faulty, P, SETTINGS.owner, 2.0)
             for first in (2, 3):
@@ -310,7 +312,7 @@ class TestTwoOwners:
             await others.join(SETTINGS.owner, reached=False)
             await until(lambda: "another daemon runs under this worker id" in caplog.text)
             for n in range(1, 4):
-                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+                await append_next(log, "s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
             with pytest.raises(LogHeldError, match="under our own name"):
                 mount(store, P, SETTINGS.owner, 2.0, process=ProcessIdentity("two"))
         assert units_of(store) == ["T-1", "T-2", "T-3"]
@@ -327,7 +329,7 @@ class TestOutcomes:
         apply = OutcomesLog(store)
         async with owned_log(store, SETTINGS, UOW) as log:
             for n in range(3):
-                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [7], count=1)])
+                await append_next(log, "s0", at(n), at(n), [fragment(f"T-{n}", [7], count=1)])
             apply.report(Outcome(0, UnitStatus.COMMITTED, 1), Outcome(2, UnitStatus.FAILED, 0, "no such parent"))
             apply.report(Outcome(4, UnitStatus.BLOCKED, None, "waits for T-1"))
             await until(lambda: log.state.through == 1)
@@ -341,7 +343,7 @@ class TestOutcomes:
     async def test_are_taken_over_once_whatever_crashes(self, store: LogStore) -> None:
         apply = OutcomesLog(store)
         async with owned_log(store, SETTINGS, UOW) as log:
-            await log.append("s0", at(1), at(1), [fragment("T", [7], count=1)])
+            await append_next(log, "s0", at(1), at(1), [fragment("T", [7], count=1)])
             apply.report(Outcome(0, UnitStatus.FAILED, 0, "bad"))
             await until(lambda: log.state.through == 0)
         async with owned_log(store, SETTINGS, UOW) as log:
@@ -364,7 +366,7 @@ class TestRequests:
     async def test_retry_and_discard_of_a_failed_unit(self, store: LogStore) -> None:
         apply = OutcomesLog(store)
         async with owned_log(store, SETTINGS, UOW) as log:
-            await log.append("s0", at(1), at(1), [fragment("T", [7], count=1), fragment("U", [7], count=1)])
+            await append_next(log, "s0", at(1), at(1), [fragment("T", [7], count=1), fragment("U", [7], count=1)])
             assert (await ask(store, "retry", "T"))["message"] == "unit T is in progress, not failed"
             apply.report(Outcome(0, UnitStatus.FAILED, 0, "bad"), Outcome(1, UnitStatus.BLOCKED, None, "waits for T"))
             await until(lambda: log.state.units[0].status is UnitStatus.FAILED)
@@ -379,14 +381,14 @@ class TestRequests:
 
     async def test_a_malformed_unit_cannot_be_retried(self, store: LogStore) -> None:
         async with owned_log(store, SETTINGS, UOW) as log:
-            await log.append("s0", at(1), at(1), [fragment("T", [1, 2], count=1)])
+            await append_next(log, "s0", at(1), at(1), [fragment("T", [1, 2], count=1)])
             assert "can never be applied" in (await ask(store, "retry", "T"))["message"]
             assert (await ask(store, "discard", "T"))["result"] == "ok"
 
     async def test_nonsense_is_refused(self, store: LogStore) -> None:
         async with owned_log(store, SETTINGS, UOW) as log:
             assert "no unit 'X'" in (await ask(store, "retry", "X"))["message"]
-            await log.append("s0", at(1), at(1), [fragment("T", [1], count=1)])
+            await append_next(log, "s0", at(1), at(1), [fragment("T", [1], count=1)])
             assert "unknown action" in (await ask(store, "explode", "T"))["message"]
 
 
@@ -395,18 +397,18 @@ class TestSnapshots:
         settings = replace(SETTINGS, snapshot_entries=10)
         apply = OutcomesLog(store)
         async with owned_log(store, settings, UOW) as log:
-            await log.append("s0", at(0), at(0), [fragment("open", [1])])
+            await append_next(log, "s0", at(0), at(0), [fragment("open", [1])])
             for n in range(1, 40):
                 tid = log.state.next_id
-                await log.append("s1", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+                await append_next(log, "s1", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
                 apply.report(Outcome(tid, UnitStatus.COMMITTED, 0))
-            await log.append("s0", at(50), at(50), [fragment("open", [2], count=2)])
+            await append_next(log, "s0", at(50), at(50), [fragment("open", [2], count=2)])
             [tid] = [unit.tid for unit in log.state.units.values() if unit.uow == "open"]
             apply.report(Outcome(tid, UnitStatus.COMMITTED, 0))
             await until(lambda: log.state.units == {})
             async with asyncio.timeout(LIMIT):
                 for n in itertools.count(40):
-                    await log.append("s1", at(n), at(n), [])
+                    await append_next(log, "s1", at(n), at(n), [])
                     await asyncio.sleep(0.001)
                     if (head := store.read_head(P)) is not None and head.low_water_mark > tid:
                         break
@@ -417,11 +419,11 @@ class TestSnapshots:
 
     async def test_an_unresolved_unit_holds_its_data(self, store: LogStore) -> None:
         async with owned_log(store, replace(SETTINGS, snapshot_entries=5), UOW) as log:
-            await log.append("s0", at(1), at(1), [fragment("T", [1])])
+            await append_next(log, "s0", at(1), at(1), [fragment("T", [1])])
             for n in range(60):
-                await log.append("s1", at(n), at(n), [])
+                await append_next(log, "s1", at(n), at(n), [])
             await until(lambda: (head := store.read_head(P)) is not None and head.snapshot > 5)
-            await log.append("s0", at(2), at(2), [fragment("T", [2], count=2)])
+            await append_next(log, "s0", at(2), at(2), [fragment("T", [2], count=2)])
             [unit] = log.state.units.values()
         data = list(store.read_batches(P, unit.fragments[0], unit.fragments[0]))
         assert len(data) == 1
@@ -432,7 +434,7 @@ class TestSnapshots:
         monkeypatch.setattr(snapshot, "PART_BYTES", 100)
         async with owned_log(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
             for n in range(1, 100):
-                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+                await append_next(log, "s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
             await until(lambda: (head := faulty.read_head(P)) is not None and head.snapshot > 0)
             head = faulty.read_head(P)
             assert head is not None
@@ -449,7 +451,7 @@ class TestSnapshots:
         monkeypatch.setattr(snapshot, "PART_BYTES", 100)
         async with owned_log(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
             for n in range(1, 30):
-                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+                await append_next(log, "s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
             await until(lambda: (head := faulty.read_head(P)) is not None and head.snapshot > 0)
             head = faulty.read_head(P)
             assert head is not None
@@ -462,7 +464,7 @@ class TestSnapshots:
         async with owned_log(faulty, replace(SETTINGS, snapshot_entries=10), UOW) as log:
             assert [unit.uow for unit in log.state.units.values()] == units
             for n in range(30, 90):
-                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
+                await append_next(log, "s0", at(n), at(n), [fragment(f"T-{n}", [n], count=1)])
             assert head.snapshot >= 0
             named = head.snapshot
             await until(lambda: (new := faulty.read_head(P)) is not None and new.snapshot > named)
@@ -490,10 +492,10 @@ class TestBacklog:
         async with owned_log(store, replace(SETTINGS, backlog_units=2), UOW) as log:
             assert log.backlog() is None
             for n in (1, 2):
-                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [7], count=1)])
-            waiting = asyncio.create_task(log.append("s0", at(3), at(3), [fragment("T-3", [7], count=1)]))
+                await append_next(log, "s0", at(n), at(n), [fragment(f"T-{n}", [7], count=1)])
+            waiting = asyncio.create_task(log.append("s0", at(3), at(3), [fragment("T-3", [7], count=1)], at(2)))
             async with asyncio.timeout(LIMIT):
-                await log.append("s0", at(2), at(2), [])  # sent again: recognised, and needs no room
+                await append_next(log, "s0", at(2), at(2), [])  # sent again: recognised, and needs no room
             first = next(iter(log.state.units))
             apply.report(Outcome(first, UnitStatus.FAILED, 0, "bad"))
             await until(lambda: "the first that failed is T-1" in str(log.backlog()))
@@ -508,14 +510,14 @@ class TestBacklog:
     async def test_what_is_collected_never_waits_for_itself(self, store: LogStore) -> None:
         async with owned_log(store, replace(SETTINGS, backlog_units=1), UOW) as log, asyncio.timeout(LIMIT):
             for n in range(1, 5):
-                await log.append("s0", at(n), at(n), [fragment(f"T-{n}", [n])])
-            await log.append("s0", at(5), at(5), [fragment("T-1", [9], count=2)])
+                await append_next(log, "s0", at(n), at(n), [fragment(f"T-{n}", [n])])
+            await append_next(log, "s0", at(5), at(5), [fragment("T-1", [9], count=2)])
 
     async def test_a_stop_does_not_wait_for_it(self, store: LogStore) -> None:
         async with asyncio.timeout(LIMIT):
             async with owned_log(store, replace(SETTINGS, backlog_units=1), UOW) as log:
-                await log.append("s0", at(1), at(1), [fragment("T-1", [7], count=1)])
-                waiting = asyncio.create_task(log.append("s0", at(2), at(2), []))
+                await append_next(log, "s0", at(1), at(1), [fragment("T-1", [7], count=1)])
+                waiting = asyncio.create_task(log.append("s0", at(2), at(2), [], at(1)))
                 await until(lambda: log.backlog() is not None)
             with pytest.raises(LogUnavailableError, match="has stopped"):
                 await waiting

@@ -25,6 +25,7 @@ from kainite.uow.packing import Blob, Piece
 from kainite.uow.scheme import MIXED
 from kainite.uow.signing import Signing
 from kainite.uow.touches import NOTHING, Touched
+from support.next_append import append_next
 from support.owned_log import owned_log
 from support.tables import SHOP
 from support.waiting import until
@@ -189,11 +190,11 @@ async def test_a_misfit_whose_deltas_cannot_be_read_stays_as_it_is_and_the_log_g
     store = MemoryStore()
     misfit = replace(part("T", order(1, colour="red"), count=1), piece=Piece(Blob(b"no frame", 2, 0), 0, 2))
     async with owned_log(store, LogSettings("t", "a", enabled=True, put_interval=0.0, poll=0.01), RULES) as owner:
-        await owner.append("s0", Position(1), Position(1), (misfit,))
+        await append_next(owner, "s0", Position(1), Position(1), (misfit,))
         owner.judge_by(CurrentCatalogue(lambda: WIDER, WIDER, interval=0.0), every=0.001)
         request = store.put_request("0", {"action": "retry", "uow": "T", "by": "a test"})
         await until(lambda: not store.read_requests("0"))
         assert "cannot be judged anew" in str(store.take_answer("0", request))
-        await owner.append("s0", Position(2), Position(2), (part("U", order(2), count=1),))
+        await append_next(owner, "s0", Position(2), Position(2), (part("U", order(2), count=1),))
         statuses = {unit.uow: unit.status for unit in owner.state.units.values()}
         assert statuses == {"T": UnitStatus.FAILED, "U": UnitStatus.IN_PROGRESS}

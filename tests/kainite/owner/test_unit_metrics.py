@@ -17,6 +17,7 @@ from kainite.settings import LogSettings, UowEnd, UowSettings
 from kainite.store.memory import MemoryStore
 from support.log_builders import fragment
 from support.metric_sums import Sums
+from support.next_append import append_next
 from support.outcomes_log import OutcomesLog
 from support.owned_log import owned_log
 from support.waiting import until
@@ -27,8 +28,10 @@ SETTINGS = LogSettings(table="t", owner="a", enabled=True, lease=2.0, heartbeat=
 async def test_units_are_counted_from_their_place_to_their_outcome() -> None:
     store, sums = MemoryStore(), Sums()
     async with owned_log(store, SETTINGS, UowSettings(), meter=Meter(sums)) as log:
-        await log.append("s", Position(1), Position(2), [fragment("A", [1, 2], count=2), fragment("B", [2], count=1)])
-        await log.append("s", Position(3), Position(3), [fragment("C", [7])])
+        await append_next(
+            log, "s", Position(1), Position(2), [fragment("A", [1, 2], count=2), fragment("B", [2], count=1)]
+        )
+        await append_next(log, "s", Position(3), Position(3), [fragment("C", [7])])
         OutcomesLog(store).report(Outcome(0, UnitStatus.COMMITTED), Outcome(1, UnitStatus.FAILED, cause="refused"))
         await until(lambda: sums.values[metric.UNITS_FAILED] == 1)
     told = sums.values
@@ -82,7 +85,7 @@ async def test_a_shard_that_nobody_reads_holds_units_back_and_is_told() -> None:
     rules = UowSettings(end=UowEnd.WATERMARK)
     async with owned_log(MemoryStore(), SETTINGS, rules, meter=Meter(sums), clock=lambda: now) as log:
         assert log.held_by() is None, "no unit waits"
-        await log.append("s", Position(1), Position(1), [fragment("A", [1])])
+        await append_next(log, "s", Position(1), Position(1), [fragment("A", [1])])
         log.report(ReadingReport(frozenset({"s", "t"}), {"s": 0.0}, {"s": 0.0}, {"s": 1_000}))
         held = log.held_by()
         assert isinstance(held, Held)

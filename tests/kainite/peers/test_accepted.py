@@ -12,10 +12,10 @@ import pytest
 from kainite.base.errors import LogProtocolError
 from kainite.log.format.entry import ReqId
 from kainite.peers import accepted
+from kainite.peers.client import linked
 from kainite.peers.connection.core import Limits
 from kainite.peers.connection.frames import PEERS_HELLO, WALTZ_HELLO
 from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
-from kainite.peers.connection.introduction import Introduction, Secrets
 from kainite.peers.server import serving
 from kainite.peers.service import Peer
 from kainite.waltz.wire.layouts import WaltzMessage
@@ -26,7 +26,9 @@ from kainite.waltz.wire.messages import (
     TransactionDataRequest,
     TransactionDataResponse,
 )
+from kainite.waltz.wire.versions import WALTZ
 from support.application_world import waltz_frame
+from support.doors import ANN, ANNS, EVERYBODY
 from support.served_peers import (
     HERE,
     KNOWN,
@@ -50,14 +52,14 @@ from support.waiting import until
     ],
 )
 async def test_a_peer_that_sends_garbage_is_cut_and_disturbs_nobody(garbage: bytes) -> None:
-    async with serving(Answers(), HERE) as server, client_of(server) as client:
+    async with serving(Answers(), HERE, door=EVERYBODY) as server, client_of(server) as client:
         client.writer.write(garbage)
         assert await client.is_cut()
         await answers_well(server)
 
 
 async def test_a_peer_of_the_other_protocol_is_told_where_to_connect() -> None:
-    async with serving(Answers(), HERE) as server, client_of(server) as client:
+    async with serving(Answers(), HERE, door=EVERYBODY) as server, client_of(server) as client:
         client.writer.write(encode_hello(PEERS_HELLO, Hello((1,), "a daemon")))
         assert decode_hello(await client.frame()).versions == (0, 1, 2, 3, 4)
         refusal = decode_hello(await client.frame())
@@ -68,7 +70,7 @@ async def test_a_peer_of_the_other_protocol_is_told_where_to_connect() -> None:
 
 
 async def test_a_peer_whose_request_is_refused_is_cut() -> None:
-    async with serving(Answers(), HERE) as server, client_of(server) as client:
+    async with serving(Answers(), HERE, door=EVERYBODY) as server, client_of(server) as client:
         await client.greet()
         client.ask(HighWaterMarkRequest(REQ))
         assert await client.is_cut()
@@ -81,14 +83,14 @@ async def test_a_peer_whose_request_is_refused_is_cut() -> None:
 )
 async def test_a_peer_that_is_silent_or_stops_midway_is_cut(sent: bytes) -> None:
     limits = Limits(greeting=0.2, silent=0.2, frame=0.2)
-    async with serving(Answers(), HERE, limits=limits) as server, client_of(server) as client:
+    async with serving(Answers(), HERE, door=EVERYBODY, limits=limits) as server, client_of(server) as client:
         client.writer.write(sent)
         assert await client.is_cut()
 
 
 async def test_a_peer_that_says_it_is_alive_is_not_silent() -> None:
     async with (
-        serving(Answers(), HERE, limits=Limits(silent=0.5)) as server,
+        serving(Answers(), HERE, door=EVERYBODY, limits=Limits(silent=0.5)) as server,
         client_of(server) as client,
         contextlib.AsyncExitStack() as stack,
     ):
@@ -105,7 +107,7 @@ async def test_a_peer_that_says_it_is_alive_is_not_silent() -> None:
 
 async def test_a_peer_that_takes_nothing_is_cut_and_disturbs_nobody() -> None:
     service = Answers()
-    async with serving(service, HERE, limits=Limits(slow=0.3)) as server, client_of(server) as client:
+    async with serving(service, HERE, door=EVERYBODY, limits=Limits(slow=0.3)) as server, client_of(server) as client:
         await client.greet()
         for _ in range(64):
             client.ask(TransactionDataRequest(REQ, 1 << 20))
@@ -116,7 +118,7 @@ async def test_a_peer_that_takes_nothing_is_cut_and_disturbs_nobody() -> None:
 async def test_no_more_is_read_from_a_peer_than_its_credit_and_all_is_answered_in_the_end() -> None:
     service = Answers()
     service.go.clear()
-    async with serving(service, HERE, limits=Limits(messages=5)) as server, client_of(server) as client:
+    async with serving(service, HERE, door=EVERYBODY, limits=Limits(messages=5)) as server, client_of(server) as client:
         await client.greet()
         for sequence in range(20):
             client.ask(FlushRequest(ReqId(1, 2, 3, sequence)))
@@ -138,7 +140,7 @@ async def test_a_peer_that_floods_while_a_message_is_taken_is_not_read() -> None
     service = Taking()
     service.go.clear()
     limits = Limits(bytes=1 << 30)
-    async with serving(service, HERE, limits=limits) as server, client_of(server) as client:
+    async with serving(service, HERE, door=EVERYBODY, limits=limits) as server, client_of(server) as client:
         await client.greet()
         for _ in range(32):
             client.ask(TransactionDataResponse(REQ, 1, bytes(1 << 20)))
@@ -153,23 +155,25 @@ async def test_a_peer_that_floods_while_a_message_is_taken_is_not_read() -> None
 
 async def test_credit_in_bytes_lets_one_large_message_pass_alone() -> None:
     service = Answers()
-    async with serving(service, HERE, limits=Limits(bytes=10)) as server:
+    async with serving(service, HERE, door=EVERYBODY, limits=Limits(bytes=10)) as server:
         await answers_well(server)
 
 
-async def test_secrets_are_judged_before_anything_else() -> None:
+async def test_proofs_are_judged_before_anything_else() -> None:
     service = Answers()
-    async with serving(service, HERE, secrets=Secrets({"ann": "one"})) as server:
-        for message in ("test", Introduction("test", "ann", "two").as_message()):
+    async with serving(service, HERE, door=ANNS) as server:
+        for message in ("test", "test\0ann\0nonce\0", "test\0ann\0nonce\0" + "0" * 64):
             async with client_of(server) as client:
                 client.writer.write(encode_hello(WALTZ_HELLO, Hello((4,), message)) + waltz_frame(4, FlushRequest(REQ)))
                 assert await client.is_cut()
         assert service.taken == []
-        await answers_well(server, message=Introduction("test", "ann", "one").as_message())
+        async with linked(WALTZ, server.address, ANN) as link:
+            link.send(FlushRequest(REQ))
+            assert await link.next() == FlushResponse(REQ, 7)
 
 
 async def test_a_peer_that_waits_for_the_owners_hello_is_greeted_all_the_same() -> None:
-    async with serving(Answers(), HERE) as server, client_of(server) as client:
+    async with serving(Answers(), HERE, door=EVERYBODY) as server, client_of(server) as client:
         assert decode_hello(await client.frame()).versions == (0, 1, 2, 3, 4)
         client.writer.write(encode_hello(WALTZ_HELLO, Hello((4, 9), "late")))
         client.ask(FlushRequest(REQ))
@@ -199,7 +203,7 @@ class Beside(Answers):
 @pytest.mark.parametrize("error", [None, LogProtocolError("it breaks")])
 async def test_the_end_of_what_is_done_beside_messages_is_the_connections(error: Exception | None) -> None:
     service = Beside()
-    async with serving(service, HERE) as server, client_of(server) as client:
+    async with serving(service, HERE, door=EVERYBODY) as server, client_of(server) as client:
         await client.greet()
         client.ask(FlushRequest(REQ))
         assert await client.message() == FlushResponse(REQ, 7)
@@ -213,7 +217,7 @@ async def test_the_end_of_what_is_done_beside_messages_is_the_connections(error:
 async def test_what_is_done_beside_messages_ends_with_the_peer_and_with_a_stop() -> None:
     service = Beside()
     async with contextlib.AsyncExitStack() as stack:
-        async with serving(service, HERE) as server:
+        async with serving(service, HERE, door=EVERYBODY) as server:
             client = await stack.enter_async_context(client_of(server))
             async with client_of(server) as other:
                 for one in (client, other):

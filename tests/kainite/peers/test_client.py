@@ -13,9 +13,8 @@ from kainite.base.errors import LogProtocolError, LogRequestError, LogUnavailabl
 from kainite.log.format.entry import ReqId
 from kainite.peers.client import ClientLink, Silence, linked
 from kainite.peers.connection.core import Limits
-from kainite.peers.connection.frames import MESSAGE, PEERS_HELLO, encode_frame
-from kainite.peers.connection.hello import Hello, encode_hello
-from kainite.peers.connection.introduction import Introduction
+from kainite.peers.connection.frames import HEADER_SIZE, MESSAGE, PEERS_HELLO, PROOF, encode_frame
+from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
 from kainite.peers.messages import PEERS, Appended, FeedUpTo, Message
 from kainite.peers.server import serving
 from kainite.waltz.wire.layouts import WaltzMessage
@@ -27,23 +26,30 @@ from kainite.waltz.wire.messages import (
     TransactionDataResponse,
 )
 from kainite.waltz.wire.versions import WALTZ
+from support.doors import ANN, ANNS
 from support.ports import free_port
 from support.served_peers import HERE, REQ, Answers
 
-ME = Introduction("me")
-HELLO = encode_hello(PEERS_HELLO, Hello((1,), "owner"))
+ME = ANN
+OURS = Hello((1,), "owner")
+HELLO = encode_hello(PEERS_HELLO, OURS)
 SAID = encode_frame(MESSAGE, 1, PEERS.encode(1, Appended(7, 1)))
 
 
 @contextlib.asynccontextmanager
 async def saying(data: bytes, *, ends: bool = False) -> AsyncIterator[Address]:
-    """Listens, and says so many bytes to whoever connects."""
+    """Listens, and says so many bytes to whoever connects; behind a Hello it proves itself."""
     over = asyncio.Event()
     ended: list[asyncio.Task[None] | None] = []
 
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ended.append(asyncio.current_task())
-        writer.write(data)
+        if data.startswith(HELLO):
+            writer.write(HELLO)
+            header = await reader.readexactly(HEADER_SIZE)
+            said = decode_hello(await reader.readexactly(int.from_bytes(header[3:])))
+            writer.write(encode_frame(PROOF, 0, ANNS.judge(OURS, said).proof or b""))
+        writer.write(data.removeprefix(HELLO))
         if not ends:
             await over.wait()
         writer.close()
@@ -59,7 +65,7 @@ async def saying(data: bytes, *, ends: bool = False) -> AsyncIterator[Address]:
 
 
 async def test_messages_go_both_ways() -> None:
-    async with serving(Answers(), HERE) as server, linked(WALTZ, server.address, ME) as link:
+    async with serving(Answers(), HERE, door=ANNS) as server, linked(WALTZ, server.address, ME) as link:
         link.send(FlushRequest(REQ), TransactionDataRequest(REQ, 3))
         said = [await link.next() for _ in range(2)]
         assert sorted(map(repr, said)) == sorted(
@@ -106,7 +112,7 @@ async def test_a_peer_that_is_silent_is_asked_and_left_when_it_says_nothing_to_t
             asked.append(message)
 
     question: Silence[WaltzMessage] = Silence(HighWaterMarkRequest(ReqId(1)), 0.05)
-    async with serving(Mute(), HERE) as server:
+    async with serving(Mute(), HERE, door=ANNS) as server:
         with pytest.raises(LogUnavailableError, match=r"silent for 0\.2 s"):
             async with linked(WALTZ, server.address, ME, limits=Limits(silent=0.2), silence=question) as link:
                 await link.next()
@@ -116,7 +122,7 @@ async def test_a_peer_that_is_silent_is_asked_and_left_when_it_says_nothing_to_t
 
 async def test_a_message_that_no_peer_takes_is_refused_and_the_link_goes_on() -> None:
     small = Limits(body=100)
-    async with serving(Answers(), HERE) as server, linked(WALTZ, server.address, ME, limits=small) as link:
+    async with serving(Answers(), HERE, door=ANNS) as server, linked(WALTZ, server.address, ME, limits=small) as link:
         with pytest.raises(LogRequestError, match="split it"):
             link.send(TransactionDataResponse(REQ, 1, bytes(200)))
         link.send(FlushRequest(REQ))

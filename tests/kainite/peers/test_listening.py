@@ -24,6 +24,7 @@ from kainite.settings import LogSettings, ServiceSettings, UowSettings
 from kainite.store.memory import MemoryStore
 from support.certificates import Authority
 from support.log_builders import fragment
+from support.shard_holders import ShardHolders
 from support.waiting import until
 
 LIMIT = 30.0
@@ -35,7 +36,7 @@ def settings(tmp_path: Path) -> ServiceSettings:
     authority = Authority(tmp_path, "authority")
     signed = authority.sign("host")
     secrets = tmp_path / "secrets"
-    secrets.write_text("ann:a secret\n")
+    secrets.write_text("ann:daemon,follow:a secret\n")
     secrets.chmod(0o600)
     return ServiceSettings(
         certificate_file=signed.certificate, key_file=signed.key, trust_file=authority.trust, secret_file=secrets
@@ -44,7 +45,13 @@ def settings(tmp_path: Path) -> ServiceSettings:
 
 async def member(stack: AsyncExitStack, store: MemoryStore, worker: str, access: Access) -> SharedLog:
     opening = open_shared_log(
-        store, replace(SETTINGS, owner=worker), UowSettings(), "s", process=ProcessIdentity(worker), access=access
+        store,
+        replace(SETTINGS, owner=worker),
+        UowSettings(),
+        "s",
+        holders=ShardHolders(),
+        process=ProcessIdentity(worker),
+        access=access,
     )
     return (await stack.enter_async_context(opening))[0]
 

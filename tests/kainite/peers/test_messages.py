@@ -47,8 +47,12 @@ GOLDEN: list[tuple[Message, str]] = [
     (RequestRefused(7, 3, "no"), "94ae526571756573745265667573656407" + "03a26e6f"),
     (AppendBroken(7, 3, "no"), "94ac417070656e6442726f6b656e07" + "03a26e6f"),
     (
-        ShardAppend(7, 3, "s", AT, AT, memoryview(b"a"), memoryview(b"b")),
-        "98ab5368617264417070656e640703a17392a43439363301" + "92a43439363301c40161c40162",
+        ShardAppend(7, 3, "s", AT, AT, AT, memoryview(b"a"), memoryview(b"b")),
+        "99ab5368617264417070656e640703a173" + 3 * "92a43439363301" + "c40161c40162",
+    ),
+    (
+        ShardAppend(7, 3, "s", None, AT, AT, memoryview(b"a"), memoryview(b"b")),
+        "99ab5368617264417070656e640703a173c0" + 2 * "92a43439363301" + "c40161c40162",
     ),
     (BeginRequest(7, 3, 17), "94ac426567696e52657175657374" + "070311"),
     (BeginAnswer(7, 3, 17), "94ab426567696e416e73776572" + "070311"),

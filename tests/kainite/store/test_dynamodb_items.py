@@ -80,12 +80,13 @@ def test_a_slot_reads_back_as_it_is_written(start: int, generation: int, count: 
         snapshot=st.integers(-1, 10**15),
         process=st.text(),
         address=st.text(),
+        token=st.text(),
     )
 )
 def test_a_head_reads_back_as_it_is_written(head: LogHead) -> None:
     fields = head_fields(head)
     assert head_from(fields) == head
-    assert len(fields) == len(dataclasses.fields(LogHead)) - (not head.process) - (not head.address)
+    assert len(fields) == len(dataclasses.fields(LogHead)) - (not head.process) - (not head.address) - (not head.token)
 
 
 def test_the_heads_attributes_and_their_types_are_the_format() -> None:
@@ -97,3 +98,4 @@ def test_the_heads_attributes_and_their_types_are_the_format() -> None:
     assert head_fields(head) == fields  # as before heads had a process
     assert head_fields(replace(head, process="host/1")) == fields | {"w": {"S": "host/1"}}
     assert head_fields(replace(head, address="host:1")) == fields | {"a": {"S": "host:1"}}
+    assert head_fields(replace(head, token="t")) == fields | {"k": {"S": "t"}}

@@ -19,6 +19,7 @@ from kainite.peers.connection.frames import MAX_BODY
 from kainite.waltz.client import ApplicationLog, Owner, connected
 from kainite.waltz.context import Transaction, TransactionBuilder, TransactionContext
 from support.application_world import Ledger, Proxy, World, program, raw_client, world
+from support.doors import SECRET
 from support.dynamodb_doubles import on_each_store
 from support.waiting import until
 
@@ -358,7 +359,9 @@ async def test_a_former_owner_is_not_asked_once_a_later_one_was_seen() -> None:
 
     async with world() as found, await asyncio.start_server(former, "127.0.0.1", 0) as stale:
         await found.own()
-        former_owner = Owner(Address("127.0.0.1", stale.sockets[0].getsockname()[1]), found.owned.generation - 1)
+        former_owner = Owner(
+            Address("127.0.0.1", stale.sockets[0].getsockname()[1]), found.owned.generation - 1, SECRET
+        )
         named = 0
 
         async def find() -> Owner:

@@ -15,8 +15,8 @@ from kainite.waltz.connecting import finder
 
 async def test_the_owner_that_head_names_is_found() -> None:
     store = MemoryStore()
-    mount(store, "0", "w", 1000.0, address=of_listener("127.0.0.1", 9).as_text())
-    assert await finder(store, "0")() == Owner(Address("127.0.0.1", 9), 1)
+    mount(store, "0", "w", 1000.0, address=of_listener("127.0.0.1", 9).as_text(), token="t")
+    assert await finder(store, "0")() == Owner(Address("127.0.0.1", 9), 1, "t")
 
 
 @pytest.mark.parametrize(

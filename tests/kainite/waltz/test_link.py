@@ -7,20 +7,20 @@ import pytest
 from kainite.base.address import Address
 from kainite.base.errors import LogRequestError, LogUnavailableError
 from kainite.log.format.entry import ReqId
-from kainite.peers.connection.introduction import Introduction
 from kainite.waltz.link import program_link
+from support.doors import ANN
 from support.ports import free_port
 
 
 async def test_an_owner_that_is_not_reached_is_unavailable() -> None:
     with pytest.raises(LogUnavailableError, match="is not reached at 127"):
-        async with program_link(Address("127.0.0.1", free_port()), None, Introduction("p"), ReqId()):
+        async with program_link(Address("127.0.0.1", free_port()), None, ANN, ReqId()):
             pass
 
 
-async def test_a_secret_does_not_leave_the_host_without_tls() -> None:
+async def test_no_proof_of_a_secret_leaves_the_host_without_tls() -> None:
     with pytest.raises(LogRequestError, match="set logTrustFile"):
-        async with program_link(Address("10.0.0.7", 1), None, Introduction("p", "ann", "one"), ReqId()):
+        async with program_link(Address("10.0.0.7", 1), None, ANN, ReqId()):
             pass
 
 
@@ -29,5 +29,5 @@ async def test_an_error_of_the_program_itself_stays_what_it_is() -> None:
 
     async with world() as found:
         with pytest.raises(FileNotFoundError):
-            async with program_link(found.server.address, None, Introduction("p"), ReqId()):
+            async with program_link(found.server.address, None, ANN, ReqId()):
                 raise FileNotFoundError("the program's own")

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from kainite.base.address import Address
+from kainite.base.errors import LogProtocolError, LogUnavailableError
 from kainite.log.format.entry import ReqId
-from kainite.peers.access import Access
+from kainite.peers.access import Access, application_user
 from kainite.peers.address import from_text
 from kainite.peers.client import linked
 from kainite.peers.connection.introduction import Introduction
@@ -58,12 +59,24 @@ async def test_partitions_are_served_on_a_port_of_their_own(settings: Settings) 
     names = [application_partition(settings.log.partition, number) for number in (0, 1)]
     async with serving_applications(with_two, store, Access()):
         await until(lambda: all(store.read_head(name) is not None for name in names))
-        (address,) = {head.address for name in names if (head := store.read_head(name)) is not None}
-        there = from_text(address)
+        first, second = (store.read_head(name) for name in names)
+        assert first is not None
+        assert second is not None
+        assert first.address == second.address
+        there = from_text(first.address)
         assert there is not None
-        async with linked(WALTZ, there, Introduction("test")) as link, asyncio.timeout(30):
-            link.send(CheckStorageConnectivityRequest(ReqId()))
-            assert await link.next() == CheckStorageConnectivityResponse(ReqId(), (("DynamoDB", True),))
+        one = Introduction("test", application_user(1), second.token)
+        asked = ReqId(partition=1)
+        async with linked(WALTZ, there, one) as link, asyncio.timeout(30):
+            link.send(CheckStorageConnectivityRequest(asked))
+            assert await link.next() == CheckStorageConnectivityResponse(asked, (("DynamoDB", True),))
+            link.send(CheckStorageConnectivityRequest(ReqId(partition=0)))  # its HEAD was not shown
+            with pytest.raises(LogUnavailableError):
+                await link.next()
+        for wrong in (replace(one, user=application_user(0)), Introduction("test")):
+            with pytest.raises(LogProtocolError, match="does not let this process in"):
+                async with linked(WALTZ, there, wrong):
+                    pass
     heads = [store.read_head(name) for name in names]
     assert [head is not None and head.released for head in heads] == [True, True]
 

@@ -29,6 +29,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,7 @@ class Journal:
     texts: list[str] = field(default_factory=list)
     begun_ms: int | None = None
     hold_ms: int | None = None
+    afters: list[Position | None] = field(default_factory=list)
 
     async def position(self, shard_id: str) -> Position | None:
         return None if self.reached is None else Position(self.reached)
@@ -80,7 +82,15 @@ class Journal:
         self._answer(f"begin {at_ms}", self.log_answers)
         return self.begun_ms or at_ms
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        after: Position | None = None,
+    ) -> None:
+        self.afters.append(after)
         units = " ".join(fragment.uow for fragment in fragments)
         self._answer(f"append {first.sequence}-{last.sequence} {units}".strip(), self.log_answers)
         self.reached = last.sequence
@@ -443,6 +453,17 @@ def emit(unit: str, size: int = 0) -> bytes:
     return json.dumps({"action": "emit", **delta(unit)}).encode() + b" " * size
 
 
+async def test_an_append_names_the_position_that_the_log_had_before_the_call() -> None:
+    journal = Journal()
+    lease = HeldLease(Lease(SHARD, "w", checkpoint=TRIM_HORIZON), 0.0)
+    calls = ShardCalls(lease, journal, UnitsOfWork(journal, Admission(Signing(None))))
+    for first in (1, 4):
+        await calls.begin(Action.PROCESS_RECORDS, records(first, first + 2).batch)
+        assert calls.emitted(emit(f"T-{first}", 10)) is None
+        await calls.finish()
+    assert journal.afters == [None, Position(3)]
+
+
 async def test_a_line_waits_until_the_lines_of_other_shards_are_durable_or_dropped() -> None:
     budget, journal = EmitBudget(1_000), Journal()
     calls = [
@@ -472,9 +493,9 @@ async def test_a_line_waits_until_the_lines_of_other_shards_are_durable_or_dropp
 
 async def test_a_call_that_waits_for_the_log_is_no_reason_to_hold_more() -> None:
     class Full(Journal):
-        async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+        async def append(self, *append: Any) -> None:
             await room.wait()
-            await super().append(shard_id, first, last, fragments)
+            await super().append(*append)
 
     room, budget, journal = asyncio.Event(), EmitBudget(1_000, patience=0.01), Full()
     first, second = (

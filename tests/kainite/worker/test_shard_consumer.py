@@ -56,12 +56,19 @@ class Log:
     async def begin(self, at_ms: int) -> int:
         return await self.inner.begin(at_ms)
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        after: Position | None = None,
+    ) -> None:
         self.waiting += 1
         await self.gate.wait()
         if self.errors:
             raise self.errors.pop(0)
-        await self.inner.append(shard_id, first, last, fragments)
+        await self.inner.append(shard_id, first, last, fragments, after)
         self.appends.append((first.sequence, last.sequence, tuple(fragment.uow for fragment in fragments)))
 
 

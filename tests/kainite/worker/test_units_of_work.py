@@ -28,6 +28,10 @@ from support.tables import SHOP
 SHARD = "shardId-000000000000"
 
 
+def nobody(shard: str) -> None:
+    """Reads who holds a lease: nobody does."""
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     path = tmp_path / "app.properties"
@@ -39,13 +43,19 @@ def settings(tmp_path: Path) -> Settings:
 
 async def test_disabled_units_of_work_touch_nothing(settings: Settings, dynamodb: Any) -> None:
     disabled = replace(settings, log=replace(settings.log, enabled=False))
-    async with asyncio.TaskGroup() as group, open_units_of_work(disabled, dynamodb, group, asyncio.Event()) as units:
+    async with (
+        asyncio.TaskGroup() as group,
+        open_units_of_work(disabled, dynamodb, group, asyncio.Event(), nobody) as units,
+    ):
         assert units is None
     assert settings.log.table not in dynamodb.list_tables()["TableNames"]
 
 
 async def test_each_shard_has_its_own_admission_to_one_log(settings: Settings, dynamodb: Any) -> None:
-    async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event()) as units:
+    async with (
+        asyncio.TaskGroup() as group,
+        open_units_of_work(settings, dynamodb, group, asyncio.Event(), nobody) as units,
+    ):
         assert units is not None
         one, other = units(), units()
         assert one.log is other.log
@@ -58,7 +68,7 @@ async def collect(settings: Settings, dynamodb: Any, stream: StreamClient) -> No
     """Collects record 5 of the stream, unless the log has it."""
     async with (
         asyncio.TaskGroup() as group,
-        open_units_of_work(settings, dynamodb, group, asyncio.Event(), stream=stream) as units,
+        open_units_of_work(settings, dynamodb, group, asyncio.Event(), nobody, stream=stream) as units,
     ):
         assert units is not None
         if await units().log.position(SHARD) is None:
@@ -109,7 +119,7 @@ async def test_a_stream_that_nobody_may_identify_is_collected(
 async def test_the_log_is_mounted_once_more_after_it_was_released(settings: Settings, dynamodb: Any) -> None:
     generations = []
     for _ in range(2):
-        async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event()):
+        async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event(), nobody):
             head = DynamoDBStore(dynamodb, settings.log.table).read_head("0")
             assert head is not None
             generations.append(head.generation)
@@ -122,14 +132,14 @@ async def test_a_catalogue_that_cannot_be_used_is_an_error(settings: Settings, d
     catalogue.write_bytes(catalogue.read_bytes()[:-20])
     broken = replace(settings, uow=replace(settings.uow, catalogue_file=catalogue))
     with pytest.raises(ExceptionGroup) as raised:
-        async with asyncio.TaskGroup() as group, open_units_of_work(broken, dynamodb, group, asyncio.Event()):
+        async with asyncio.TaskGroup() as group, open_units_of_work(broken, dynamodb, group, asyncio.Event(), nobody):
             pass
     assert raised.group_contains(CatalogueError)
 
 
 async def test_an_append_survives_an_owner_in_between(settings: Settings, dynamodb: Any) -> None:
     store, end = DynamoDBStore(dynamodb, settings.log.table), asyncio.Event()
-    async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, end) as units:
+    async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, end, nobody) as units:
         assert units is not None
         head = store.read_head("0")
         assert head is not None
@@ -155,7 +165,7 @@ async def test_a_log_that_cannot_be_read_fails_the_group(settings: Settings, dyn
         ExpressionAttributeValues={":i": {"B": b""}},
     )
     with pytest.raises(ExceptionGroup) as raised:
-        async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event()):
+        async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, asyncio.Event(), nobody):
             pass
     assert raised.group_contains(LogCorruptError)
 
@@ -166,6 +176,6 @@ async def test_a_wish_to_stop_ends_the_wait_for_another_owners_log(settings: Set
     mount(store, "0", "another", settings.log.lease, process=ProcessIdentity("another"))
     stop.set()
     with pytest.raises(ExceptionGroup) as raised:
-        async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, stop):
+        async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, stop, nobody):
             pass
     assert raised.group_contains(LogHeldError)

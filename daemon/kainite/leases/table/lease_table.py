@@ -72,6 +72,11 @@ class LeaseTable:
         ).get("Item")
         return from_item(item) if item and is_lease(item) else None
 
+    def holder(self, key: str) -> str | None:
+        """Returns the worker that may renew and checkpoint the lease ``key``; None when there is none."""
+        lease = self.get(key)
+        return lease.actual_owner if lease else None
+
     def put_new(self, lease: Lease) -> bool:
         """Creates a lease; returns False when it exists already."""
         try:

@@ -6,7 +6,7 @@
 :mod:`~kainite.peers.connection.frames`             frames: a header with a length, and a body
 :mod:`~kainite.peers.connection.fields`             numbers, arrays and strings in a body, each length checked
 :mod:`~kainite.peers.connection.hello`              the first frame of each side, and the version that both speak
-:mod:`~kainite.peers.connection.introduction`       who the peer is, judged on the accepting side
+:mod:`~kainite.peers.connection.introduction`       how both sides prove that they know the same key
 :mod:`~kainite.peers.connection.credit`             how much may be under way
 :mod:`~kainite.peers.connection.generation`         whether the peer is the owner that was looked for
 ==================================================  ===============================================================

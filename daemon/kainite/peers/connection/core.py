@@ -1,14 +1,18 @@
 """One connection as a state machine for both of its sides: bytes and messages in, messages and bytes out; no I/O.
 
-Both sides say Hello at once, then speak the highest version that both know. The accepting side also judges the other
-side's introduction (:mod:`kainite.peers.connection.introduction`). The codec turns messages into bytes
-(:mod:`kainite.peers.connection.codec`). The caller passes the time in.
+The accepting side says Hello at once; the connecting side answers with its own, which proves that it knows its user's
+key; the accepting side answers with its proof (:mod:`kainite.peers.connection.introduction`). Then they speak the
+highest version that both know. The codec turns messages into bytes (:mod:`kainite.peers.connection.codec`). The caller
+passes the time in.
 
 ==========  ======================  =========================================================================
 state       event                   next
 ==========  ======================  =========================================================================
-GREETING    HELLO                   OPEN, if a version is common to both and the introduction is accepted
+GREETING    HELLO                   accepting side: OPEN, if a version is common to both and the peer is let in;
+                                    connecting side: PROVING, if a version is common to both
 GREETING    GARBAGE, OVERDUE        CLOSED: the peer speaks another protocol, or said no Hello in time
+PROVING     PROOF                   OPEN, if the proof is right
+PROVING     GARBAGE, OVERDUE        CLOSED: the peer lets this side not in, does not know the key, or is too slow
 OPEN        MESSAGE                 OPEN; a frame without a body shows only that the peer is alive
 OPEN        GARBAGE                 CLOSED; a second Hello is GARBAGE too
 OPEN        OVERDUE                 CLOSED: the peer was silent, or in the midst of one frame, for too long
@@ -23,26 +27,40 @@ This state ends with the connection. The services that answer the messages say w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from hmac import compare_digest
 from math import inf
 from typing import Final, Generic, NamedTuple
 
 from kainite.base.errors import LogProtocolError, LogRequestError
 from kainite.peers.connection.codec import Codec, M
-from kainite.peers.connection.frames import MAX_BODY, MESSAGE, Frame, FrameDecoder, OtherProtocolError, header
+from kainite.peers.connection.frames import (
+    HELLO_VERSION,
+    MAX_BODY,
+    MESSAGE,
+    PROOF,
+    Frame,
+    FrameDecoder,
+    OtherProtocolError,
+    encode_frame,
+    header,
+)
 from kainite.peers.connection.hello import Hello, common_version, decode_hello, encode_hello
+from kainite.peers.connection.introduction import Door, Guest, Introduction, introducing, named, new_nonce
 
 
 class ConnectionState(Enum):
     GREETING = auto()
+    PROVING = auto()
     OPEN = auto()
     CLOSED = auto()
 
 
 class ConnectionEvent(Enum):
     HELLO = auto()
+    PROOF = auto()
     MESSAGE = auto()
     GARBAGE = auto()
     OVERDUE = auto()
@@ -52,15 +70,20 @@ _NEXT: Final[Mapping[tuple[ConnectionState, ConnectionEvent], ConnectionState]] 
     (ConnectionState.GREETING, ConnectionEvent.HELLO): ConnectionState.OPEN,
     (ConnectionState.GREETING, ConnectionEvent.GARBAGE): ConnectionState.CLOSED,
     (ConnectionState.GREETING, ConnectionEvent.OVERDUE): ConnectionState.CLOSED,
+    (ConnectionState.PROVING, ConnectionEvent.PROOF): ConnectionState.OPEN,
+    (ConnectionState.PROVING, ConnectionEvent.GARBAGE): ConnectionState.CLOSED,
+    (ConnectionState.PROVING, ConnectionEvent.OVERDUE): ConnectionState.CLOSED,
     (ConnectionState.OPEN, ConnectionEvent.MESSAGE): ConnectionState.OPEN,
     (ConnectionState.OPEN, ConnectionEvent.GARBAGE): ConnectionState.CLOSED,
     (ConnectionState.OPEN, ConnectionEvent.OVERDUE): ConnectionState.CLOSED,
 }
 
 
-class Side(Enum):
-    CONNECTING = auto()
-    ACCEPTING = auto()
+class Accepting(NamedTuple):
+    """The accepting side: its name for people, and who lets peers in."""
+
+    name: str
+    door: Door
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +92,11 @@ class Limits:
 
     Attributes:
         body: the length of the longest message, in bytes.
-        greeting: seconds in which the peer's Hello must have come.
+        greeting: seconds in which the peer's Hello, and its proof, must have come.
         request: seconds in which the peer's first message must have come, from the connection's beginning.
-        first: the length of the longest first message, in bytes; None means that it is bounded like any other message.
-        frame: seconds from a frame's first byte to its last.
+        first: the length of the longest message until :meth:`Connection.allow_long` is called; None means ``body``.
+        frame: seconds from a frame's first byte to its last, beside those that its length takes at ``rate``.
+        rate: bytes a second in which a long frame must come on the average.
         silent: seconds for which a peer may send no byte. Waltz's clients send a frame after 600 s of silence.
         slow: seconds for which a peer may leave sent bytes unread.
         messages: how many messages of a peer may be under way; beyond that, the peer's bytes are not read.
@@ -83,7 +107,8 @@ class Limits:
     greeting: float = 5.0
     request: float = inf
     first: int | None = None
-    frame: float = 60.0
+    frame: float = 10.0
+    rate: float = 1 << 20
     silent: float = 900.0
     slow: float = 300.0
     messages: int = 600
@@ -97,43 +122,36 @@ class Received(NamedTuple, Generic[M]):
     size: int
 
 
-Judge = Callable[[Hello], None]
-"""Judges the other side's Hello; raises LogProtocolError."""
-
-
 class Connection(Generic[M]):
     """One side of a connection.
 
     Args:
         codec: encodes and decodes the protocol's messages.
-        side: whether this side connects or accepts.
+        part: as whom this side connects, or how it accepts.
         now: the time in seconds, by any clock that never runs backwards.
-        message: the text in this side's Hello: its name, or its introduction.
         limits: bounds on the peer's messages and times.
-        judge: judges the peer's Hello.
     """
 
     def __init__(
-        self,
-        codec: Codec[M],
-        side: Side,
-        now: float,
-        message: str,
-        limits: Limits | None = None,
-        judge: Judge = lambda _: None,
+        self, codec: Codec[M], part: Accepting | Introduction, now: float, limits: Limits | None = None
     ) -> None:
         self._codec = codec
-        self._side = side
+        self._part = part
         self._limits = limits or Limits()
-        self._judge = judge
         self._decoder = FrameDecoder(codec.hello, self._limits.body)
         self._began = now
         self._heard = now
         self._frame_began: float | None = None
         self._version: int | None = None
         self._has_spoken = False
+        self._expected = b""
+        self._out: list[bytes] = []
+        self._ours = Hello(tuple(sorted(codec.versions)), None)
+        self.guest = Guest("")
+        """Who the peer is, on the accepting side; known when the state is OPEN."""
         self.state = ConnectionState.GREETING
-        self._out = [encode_hello(codec.hello, Hello(tuple(sorted(codec.versions)), message))]
+        if isinstance(part, Accepting):
+            self._say_hello(Hello(self._ours.versions, named(part.name, new_nonce())))
 
     @property
     def version(self) -> int:
@@ -145,6 +163,21 @@ class Connection(Generic[M]):
     def buffered(self) -> int:
         """Returns how many received bytes :meth:`next_message` has not returned yet."""
         return self._decoder.buffered
+
+    @property
+    def announced(self) -> int:
+        """Returns the length of the message that is under way; 0 before its header has come."""
+        return self._decoder.announced if self.state is ConnectionState.OPEN else 0
+
+    def allow_long(self) -> None:
+        """Takes messages of any length that ``limits`` allow from now on."""
+        self._decoder.expect_messages(self.version)
+
+    def goes_on(self, now: float) -> None:
+        """Notes that this side reads again; the peer is not to blame for the time in which it did not."""
+        self._heard = now
+        if self._frame_began is not None:
+            self._frame_began = now
 
     def receive(self, data: bytes, now: float) -> None:
         """Takes bytes that the peer has sent."""
@@ -222,22 +255,54 @@ class Connection(Generic[M]):
         if self.state is ConnectionState.GREETING:
             self._greet(decode_hello(frame.body))
             return None
+        if self.state is ConnectionState.PROVING:
+            self._check_proof(frame.body)
+            return None
         self._enter(ConnectionEvent.MESSAGE)
         if not frame.body:
             return None
-        if not self._has_spoken:
-            self._has_spoken = True
-            self._decoder.expect_messages(self.version)
+        self._has_spoken = True
         return Received(self._codec.decode(frame.version, frame.body), len(frame.body))
 
-    def _greet(self, hello: Hello) -> None:
-        self._judge(hello)
-        version = common_version(self._codec.versions, hello.versions)
+    def _greet(self, theirs: Hello) -> None:
+        version = common_version(self._codec.versions, theirs.versions)
+        if isinstance(self._part, Accepting):
+            self._let_in(self._part.door, theirs)
         if version is None:
-            raise LogProtocolError(self._why_no_version(hello))
+            raise LogProtocolError(self._why_no_version(theirs))
         self._version = version
-        self._decoder.expect_messages(version, self._limits.first)
-        self._enter(ConnectionEvent.HELLO)
+        if isinstance(self._part, Introduction):
+            hello, self._expected = introducing(self._part, new_nonce(), self._ours, theirs)
+            self._say_hello(hello)
+            self._decoder.expect_proof()
+            self.state = ConnectionState.PROVING
+        else:
+            self._decoder.expect_messages(version, self._limits.first)
+            self._enter(ConnectionEvent.HELLO)
+
+    def _let_in(self, door: Door, theirs: Hello) -> None:
+        try:
+            self.guest, proof = door.judge(self._ours, theirs)
+        except LogProtocolError:
+            self._out.append(encode_frame(PROOF, HELLO_VERSION, b""))
+            raise
+        if proof is not None:
+            self._out.append(encode_frame(PROOF, HELLO_VERSION, proof))
+
+    def _check_proof(self, proof: bytes) -> None:
+        if not proof:
+            raise LogProtocolError(
+                "the owner does not let this process in: its key is not the owner's (logSecretFile on both sides;"
+                " without it HEAD has the key, and the owner may have changed since)"
+            )
+        if not compare_digest(proof, self._expected):
+            raise LogProtocolError("the peer does not know the key: it is not the log's owner")
+        self._decoder.expect_messages(self.version)
+        self._enter(ConnectionEvent.PROOF)
+
+    def _say_hello(self, hello: Hello) -> None:
+        self._ours = hello
+        self._out.append(encode_hello(self._codec.hello, hello))
 
     def _why_no_version(self, hello: Hello) -> str:
         if not hello.versions:
@@ -249,7 +314,7 @@ class Connection(Generic[M]):
 
     def _refused(self, error: OtherProtocolError) -> LogProtocolError:
         """Returns the error for a peer of another protocol; an accepting side also sends its text to the peer."""
-        if self._side is Side.CONNECTING:
+        if isinstance(self._part, Introduction):
             return LogProtocolError(f"the peer does not speak the {self._codec.name}: the address is another port's")
         self._out.append(encode_hello(error.magic, Hello((), self._codec.port)))
         return LogProtocolError(f"the peer does not speak the {self._codec.name}: {self._codec.port}")
@@ -264,14 +329,15 @@ class Connection(Generic[M]):
     def _deadlines(self) -> Iterator[tuple[float, str]]:
         """Yields each time at which the peer is overdue, and the reason."""
         limits = self._limits
-        if self.state is ConnectionState.GREETING:
+        if self.state in (ConnectionState.GREETING, ConnectionState.PROVING):
             yield self._began + limits.greeting, f"no Hello within {limits.greeting:g} s"
         elif self.state is ConnectionState.OPEN:
             yield self._heard + limits.silent, f"silent for {limits.silent:g} s"
             if not self._has_spoken:
                 yield self._began + limits.request, f"no request within {limits.request:g} s"
         if self._frame_began is not None:
-            yield self._frame_began + limits.frame, f"a message is not whole after {limits.frame:g} s"
+            whole = limits.frame + self.announced / limits.rate
+            yield self._frame_began + whole, f"a message is not whole after {whole:g} s"
 
     def _enter(self, event: ConnectionEvent) -> None:
         self.state = _NEXT.get((self.state, event), ConnectionState.CLOSED)

@@ -2,9 +2,10 @@
 
     frame   magic u8 | version i16 | length i32 | body
 
-Integers are big-endian. Two kinds of frame exist: the one Hello of each side (:mod:`kainite.peers.connection.hello`),
-whose magic names the protocol (``K`` the peers', ``H`` Waltz's), and ``L`` for all others. A frame without a body keeps
-the connection alive and says nothing else.
+Integers are big-endian. Three kinds of frame exist: the one Hello of each side (:mod:`kainite.peers.connection.hello`),
+whose magic names the protocol (``K`` the peers', ``H`` Waltz's); the one proof of the accepting side (``P``,
+:mod:`kainite.peers.connection.introduction`), which is empty where it lets the peer not in; and ``L`` for all others. A
+message's frame without a body keeps the connection alive and says nothing else.
 
 The decoder takes bytes as they come and returns whole frames. It refuses a frame by its header, before the body has
 come, so it never holds more than one frame of the allowed length and the bytes that came with its end.
@@ -15,7 +16,9 @@ expects    set by                                                     refuses
 Hello      the connection's beginning                                 any other magic or version, a body
                                                                       beyond MAX_HELLO; the Hello of the other
                                                                       protocol by an error of its own
-messages   :meth:`FrameDecoder.expect_messages`, after the Hello      any other magic or version, a body
+proof      :meth:`FrameDecoder.expect_proof`, after the Hello on   any other magic or version, a body beyond
+           the connecting side                                        MAX_PROOF
+messages   :meth:`FrameDecoder.expect_messages`, after that          any other magic or version, a body
                                                                       beyond the limit
 nothing    the first refused frame                                    everything: each call raises
 =========  =========================================================  ===============================
@@ -35,11 +38,17 @@ WALTZ_HELLO: Final = ord("H")
 PEERS_HELLO: Final = ord("K")
 """The magic of a Hello of the peers' protocol."""
 
+PROOF: Final = ord("P")
+"""The magic of the accepting side's proof."""
+
 MESSAGE: Final = ord("L")
 _HELLOS: Final = frozenset({WALTZ_HELLO, PEERS_HELLO})
 HELLO_VERSION: Final = 0
 MAX_HELLO: Final = 4096
 """The length of the longest body of a Hello, in bytes."""
+
+MAX_PROOF: Final = 64
+"""The length of the longest body of a proof, in bytes."""
 
 MAX_BODY: Final = 16 << 20
 """The length of the longest body of a message where a caller sets no other limit, in bytes."""
@@ -107,6 +116,19 @@ class FrameDecoder:
         self._expected = (MESSAGE, version)
         self._longest = self._limit if longest is None else longest
 
+    def expect_proof(self) -> None:
+        """Expects the accepting side's proof as the next frame."""
+        self._expected = (PROOF, HELLO_VERSION)
+        self._longest = MAX_PROOF
+
+    @property
+    def announced(self) -> int:
+        """Returns the length of the body that is under way; 0 before its header has come and been accepted."""
+        if self._refused is not None or self.buffered < HEADER_SIZE:
+            return 0
+        length: int = _HEADER.unpack_from(self._buffer, self._begin)[2]
+        return length if 0 <= length <= self._longest else 0
+
     def receive(self, data: bytes) -> None:
         """Takes bytes from the peer; :meth:`next_frame` returns the frames in them."""
         if self._begin:
@@ -135,8 +157,11 @@ class FrameDecoder:
         begin, end = self._begin + HEADER_SIZE, self._begin + HEADER_SIZE + length
         if len(self._buffer) < end:
             return None
+        body = bytes(memoryview(self._buffer)[begin:end])
         self._begin = end
-        return Frame(magic, version, bytes(memoryview(self._buffer)[begin:end]))
+        if end == len(self._buffer):
+            self._buffer, self._begin = bytearray(), 0  # a silent peer's last frame takes no memory
+        return Frame(magic, version, body)
 
     def _check_beginning(self) -> None:
         """Refuses a wrong magic by its one byte: a peer of another protocol may never send more."""
@@ -159,7 +184,8 @@ class FrameDecoder:
         self._refuse(f"a frame begins with byte {magic}")
 
     def _refuse(self, what: str) -> None:
-        kind = "a Hello" if self._expected[0] in _HELLOS else f"a message of version {self._expected[1]}"
+        kinds = {MESSAGE: f"a message of version {self._expected[1]}", PROOF: "a proof"}
+        kind = kinds.get(self._expected[0], "a Hello")
         self._end(LogProtocolError(f"{what} where {kind} is expected"))
 
     def _end(self, error: LogProtocolError) -> NoReturn:

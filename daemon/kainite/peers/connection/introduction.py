@@ -1,8 +1,31 @@
-"""Who a peer is: the introduction in its Hello, judged by the secrets that the owner knows.
+"""How two sides show each other that they know the same key; the key itself never leaves either of them.
 
-An introduction is the program's name, alone or followed by a user and a secret, separated by NUL. It is the message of
-the Hello, so that it works in every version. Secrets are allowed beyond loopback only over TLS
-(:mod:`kainite.settings.loading.consistency`).
+::
+
+    accepting side                                   connecting side
+    Hello: name, nonce             ───────────────►
+                                   ◄───────────────  Hello: name, user, nonce, proof of the connecting side
+    Proof of the accepting side    ───────────────►
+
+A proof is an HMAC-SHA256 over both Hellos, under the user's key; it covers the versions, the user and both nonces. So
+neither can be replayed, made by the other side, or kept while the versions are changed. The connecting side proves
+itself first: who connects and knows no key gets nothing that was made with one. A side that accepts without being the
+log's owner cannot prove itself, and is told nothing.
+
+The Hello's message carries all this, so that it works in every version of both protocols.
+
+Crashes and zombies: nothing here is stored. A key ends with what it stands for: the line in the file of users, or the
+mount whose HEAD has it (:mod:`kainite.peers.access`). Who proved itself once stays until its connection ends.
+
+========================================  ============================================================================
+a peer                                    what happens
+========================================  ============================================================================
+names no user, or one that is not known   the same as with a wrong proof, in the same time
+proves itself with a key of another       refused: the owner has changed since it read HEAD. It reads HEAD again
+mount
+connects to a port that another process   refuses the peer, which cannot prove itself; appends nothing
+has taken
+========================================  ============================================================================
 """
 
 from __future__ import annotations
@@ -10,97 +33,142 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import stat
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Final, NamedTuple, Protocol
 
-from kainite.base.errors import LogProtocolError, SettingsError
-from kainite.base.redaction import learn
-from kainite.peers.connection.hello import Hello
+from kainite.base.errors import LogProtocolError
+from kainite.peers.connection.hello import Hello, encode_hello
+
+OF_CONNECTING: Final = b"kainite 1, the connecting side"
+OF_ACCEPTING: Final = b"kainite 1, the accepting side"
+
+NONCE_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """Who a peer says it is.
+    """As whom a process connects.
 
     Attributes:
-        name: the program's name.
-        user: the user's name; empty where the peer names no user.
-        secret: the user's secret.
+        name: the program's name, for logs.
+        user: the user's name; empty where it has none.
+        secret: the user's key.
     """
 
     name: str
     user: str = ""
     secret: str = field(default="", repr=False)
 
-    def as_message(self) -> str:
-        return "\0".join((self.name, self.user, self.secret)) if self.user else self.name
 
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A user that was let in.
 
-def introduction_in(hello: Hello) -> Introduction:
-    """Returns who a peer says it is."""
-    name, _, rest = (hello.message or "").partition("\0")
-    user, _, secret = rest.partition("\0")
-    return Introduction(name, user, secret)
-
-
-class Secrets:
-    """The users that may connect, with their secrets.
-
-    Args:
-        secrets: each user's secret, by the user's name; None means that everybody may connect.
+    Attributes:
+        user: the user's name.
+        rights: what it may do (:mod:`kainite.peers.rights`).
     """
 
-    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        self._digests = None if secrets is None else {user: _digest(secret) for user, secret in secrets.items()}
-        self._nobody = os.urandom(32)
+    user: str
+    rights: frozenset[str] = frozenset()
 
-    def judge(self, hello: Hello) -> None:
-        """Judges a peer's introduction; the time that the comparison takes reveals nothing about the secrets.
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A user's key, and what the user may do."""
+
+    secret: str = field(repr=False)
+    rights: frozenset[str]
+
+
+Keys = Callable[[str], Key | None]
+"""Returns the key of the user with a name; None for an unknown one."""
+
+
+class LetIn(NamedTuple):
+    """A peer that is let in, and the proof for it; None for a peer that asks for none."""
+
+    guest: Guest
+    proof: bytes | None
+
+
+class Door(Protocol):
+    """Decides who is let in."""
+
+    def judge(self, ours: Hello, theirs: Hello) -> LetIn:
+        """Judges the Hello of a peer that has our Hello.
 
         Raises:
-            LogProtocolError: the user is unknown, or the secret is wrong.
+            LogProtocolError: the peer is not let in.
         """
-        if self._digests is None:
-            return
-        said = introduction_in(hello)
-        known = self._digests.get(said.user, self._nobody)
-        if not hmac.compare_digest(known, _digest(said.secret)):
-            raise LogProtocolError("the peer's user or secret is wrong")
 
 
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+class Said(NamedTuple):
+    """The parts of a Hello's message."""
+
+    name: str
+    user: str
+    nonce: str
+    proof: str
 
 
-def read_secrets(path: Path) -> dict[str, str]:
-    """Returns the secrets in a file by user; each line is ``user:secret``, is empty, or begins with ``#``.
+def new_nonce() -> str:
+    """Returns a text that was never used before."""
+    return secrets.token_hex(NONCE_BYTES)
 
-    Raises:
-        SettingsError: the file cannot be read, other users may read it, or a line is of another form.
+
+def named(name: str, nonce: str) -> str:
+    """Returns the message in an accepting side's Hello."""
+    return f"{name}\0{nonce}"
+
+
+def said_in(hello: Hello) -> Said:
+    """Returns the parts of a peer's message; parts that it lacks are empty."""
+    parts = (hello.message or "").split("\0")
+    return Said(*(parts + [""] * 4)[:4])
+
+
+def introducing(introduction: Introduction, nonce: str, ours: Hello, theirs: Hello) -> tuple[Hello, bytes]:
+    """Returns the connecting side's Hello, and the proof that the accepting side must give.
+
+    Args:
+        introduction: as whom this side connects.
+        nonce: a new nonce of this side.
+        ours: this side's Hello, without a message.
+        theirs: the accepting side's Hello.
     """
-    try:
-        with path.open(encoding="utf-8") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"logSecretFile {path} cannot be read: {error}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise SettingsError(f"logSecretFile {path} may be read or changed by others: chmod 600 {path}")
-    pairs = [_pair(path, number, line) for number, line in enumerate(lines, 1) if _is_meant(line)]
-    if not pairs:
-        raise SettingsError(f"logSecretFile {path} has no line user:secret")
-    learn(secret for _, secret in pairs)
-    return dict(pairs)
+    parts = introduction.name, introduction.user, nonce
+    told = Hello(ours.versions, "\0".join(parts))
+    proof = proof_of(introduction.secret, OF_CONNECTING, (theirs, told)).hex()
+    expected = proof_of(introduction.secret, OF_ACCEPTING, (theirs, told))
+    return Hello(ours.versions, "\0".join((*parts, proof))), expected
 
 
-def _is_meant(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
+def proof_of(secret: str, side: bytes, hellos: Iterable[Hello]) -> bytes:
+    """Returns a side's proof that it knows a key, bound to the Hellos of one connection."""
+    told = b"".join(encode_hello(0, hello) for hello in hellos)  # each has its length in it
+    return hmac.digest(secret.encode("utf-8", "replace"), side + told, hashlib.sha256)
 
 
-def _pair(path: Path, number: int, line: str) -> tuple[str, str]:
-    user, colon, secret = line.strip().partition(":")
-    if not (user and colon and secret) or "\0" in line:
-        raise SettingsError(f"logSecretFile {path}, line {number}: is not user:secret")
-    return user, secret
+class Doorkeeper:
+    """Lets in who knows the key of a user; implements :class:`Door`.
+
+    Args:
+        keys: returns the users' keys, at the time of each connection.
+    """
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._nobody = Key(os.urandom(NONCE_BYTES).hex(), frozenset())
+
+    def judge(self, ours: Hello, theirs: Hello) -> LetIn:
+        said = said_in(theirs)
+        key = (self._keys(said.user) if said.user else None) or self._nobody
+        hellos = ours, Hello(theirs.versions, "\0".join((said.name, said.user, said.nonce)))
+        proof = proof_of(key.secret, OF_CONNECTING, hellos).hex()
+        known = hmac.compare_digest(proof.encode(), said.proof.encode("utf-8", "replace"))
+        if key is self._nobody or not known:
+            raise LogProtocolError("the peer's user is not known, or its proof is wrong")
+        return LetIn(Guest(said.user, key.rights), proof_of(key.secret, OF_ACCEPTING, hellos))

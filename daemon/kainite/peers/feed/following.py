@@ -35,7 +35,7 @@ from kainite.base.errors import KainiteError, LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
 from kainite.log.contract import LogHead, LogStore
-from kainite.peers.access import Access
+from kainite.peers.access import LOG_USER, Access
 from kainite.peers.address import OwnerAddress, reached_by
 from kainite.peers.client import ClientLink, linked
 from kainite.peers.feed.buffer import FeedBuffer, FeedStep
@@ -181,7 +181,7 @@ class LogFeed:
 
     async def _follow(self, head: LogHead, address: OwnerAddress) -> None:
         """Follows one owner until the connection ends; raises the error that has ended it."""
-        introduction = self._access.introduce(self._wishes.name)
+        introduction = self._access.introduce(self._wishes.name, LOG_USER, address.token)
         async with linked(PEERS, address, introduction, tls=self._access.client_tls, limits=OWNER_LIMITS) as link:
             self._link, self._doubt = link, None
             self._conversation = FeedConversation(head.generation)
@@ -263,4 +263,4 @@ def _reached(head: LogHead | None) -> OwnerAddress | None:
     """Returns the address at which this process reaches the log's owner; None where it reaches none."""
     if head is None or head.released:
         return None
-    return reached_by(head.address)
+    return reached_by(head.address, head.token)

@@ -16,7 +16,7 @@ from typing import Final
 from kainite.base.errors import LogProtocolError, LogRequestError, LogUnavailableError
 from kainite.log.contract import LogStore
 from kainite.log.views.row_holders import Toucher
-from kainite.peers.access import Access
+from kainite.peers.access import LOG_USER, Access
 from kainite.peers.address import OwnerAddress, reached_by
 from kainite.peers.client import linked
 from kainite.peers.messages import OWNER_LIMITS, PEERS, Holder, Message, RequestRefused, RowAnswer, RowRequest
@@ -45,7 +45,7 @@ async def ask_owner(
         LogUnavailableError: HEAD cannot be read.
     """
     head = await asyncio.to_thread(store.read_head, partition)
-    address = None if head is None or head.released else reached_by(head.address)
+    address = None if head is None or head.released else reached_by(head.address, head.token)
     if head is None or address is None:
         return None
     try:
@@ -60,7 +60,8 @@ async def ask_owner(
 
 
 async def _ask(address: OwnerAddress, access: Access, request: RowRequest) -> RowAnswer:
-    async with linked(PEERS, address, access.introduce(NAME), tls=access.client_tls, limits=OWNER_LIMITS) as link:
+    who = access.introduce(NAME, LOG_USER, address.token)
+    async with linked(PEERS, address, who, tls=access.client_tls, limits=OWNER_LIMITS) as link:
         link.send(request)
         return _answer(await link.next())
 

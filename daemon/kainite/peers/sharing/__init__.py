@@ -13,6 +13,7 @@
 :mod:`~kainite.peers.sharing.connection`                    a member's connection to the owner
 :mod:`~kainite.peers.sharing.reception`                     the connections of others to this process
 :mod:`~kainite.peers.sharing.member_session`                one member at the owner
+:mod:`~kainite.peers.sharing.lease_holders`                 who holds the shards' leases, as the owner knows it
 :mod:`~kainite.peers.sharing.log_metrics`                   a member's metrics
 ==========================================================  ========================================================
 

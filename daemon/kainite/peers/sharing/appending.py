@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kainite.base.errors import LogProtocolError, LogUnavailableError
 from kainite.base.logs import event
-from kainite.peers.access import Access
+from kainite.peers.access import LOG_USER, Access
 from kainite.peers.address import OwnerAddress
 from kainite.peers.sharing.connection import OwnerConnection, connected
 from kainite.peers.sharing.conversation import MemberName
@@ -49,7 +49,7 @@ class Appending:
         access = self.access
         connecting = connected(
             to, self.name, generation, self.reading.now,
-            introduction=access.introduce(self.name.worker), tls=access.client_tls,
+            introduction=access.introduce(self.name.worker, LOG_USER, to.token), tls=access.client_tls,
         )  # fmt: skip
         try:
             async with connecting as connection:

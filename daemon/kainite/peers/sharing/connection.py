@@ -26,7 +26,15 @@ from kainite.peers.client import ClientLink, linked
 from kainite.peers.connection.introduction import Introduction
 from kainite.peers.fragments import encode_fragments, payload_size
 from kainite.peers.messages import MAX_APPEND, OWNER_LIMITS, PEERS, Message
-from kainite.peers.sharing.conversation import Answered, Asked, MemberConversation, MemberHeard, MemberName, Opened
+from kainite.peers.sharing.conversation import (
+    Answered,
+    Asked,
+    MemberConversation,
+    MemberHeard,
+    MemberName,
+    Opened,
+    Places,
+)
 from kainite.uow.fragment import Fragment
 
 OFF_LOOP_BYTES: Final = 256 * 1024
@@ -85,14 +93,21 @@ class OwnerConnection:
         self._check()
         return (await self._answer(self._conversation.begin(at_ms))).begun_ms
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        after: Position | None = None,
+    ) -> None:
         self._check()
         encode = partial(encode_fragments, fragments, frozenset(self._conversation.schemes))
         large = payload_size(fragments) >= OFF_LOOP_BYTES
         encoded = await asyncio.to_thread(encode) if large else encode()
         _check_length(shard_id, len(encoded[0]) + len(encoded[1]))
         self._check()
-        answer = await self._answer(self._conversation.append(shard_id, first, last, *encoded))
+        answer = await self._answer(self._conversation.append(shard_id, Places(first, last, after), *encoded))
         if answer.error is not None:
             raise answer.error
 

@@ -16,8 +16,9 @@ owner's credit; one append is always allowed. Other requests do not wait behind 
 
 **What may go wrong, and why nothing is lost or doubled.** A shard's consumer makes one append at a time, and makes the
 next one only when the one before is acknowledged. The owner (:mod:`kainite.owner.owner`) recognises an append by
-the shard's position: an append wholly behind the position is known, an append wholly beyond it is new, and an append
-across it is refused. An append is atomic, so after a change of owners it is either known as a whole or new as a whole.
+the shard's position: an append wholly behind the position is known. A new one names the position that it follows, and
+begins beyond it; any other is refused: one across the position, and one that would jump over records. An append is
+atomic, so after a change of owners it is either known as a whole or new as a whole.
 
 =================================================  ====================================================================
 what happens                                       why nothing is lost or doubled
@@ -32,7 +33,9 @@ a former owner goes on (it was frozen)             it acknowledges nothing that 
                                                    which is too low: records are then collected again and recognised
 a former holder of the shard goes on and appends   what it appends beyond the position is what the present holder would
                                                    append for the same records. The holder's append is then
-                                                   recognised, or refused as overlapping: it reads on behind it
+                                                   recognised, or refused as not the next one: it reads on behind
+                                                   it. An owner that has read the lease table since refuses it
+                                                   (:mod:`kainite.peers.sharing.lease_holders`)
 an append that its consumer gave up arrives later  the same
 an append waits for room while the shard's         a position may be told that the append passes later: the same
 position is asked
@@ -45,7 +48,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from kainite.base.errors import KainiteError, LogAppendError, LogProtocolError, LogRequestError, LogUnavailableError
 from kainite.base.position import Position
@@ -96,6 +99,14 @@ class MemberName:
     worker: str
     process: str
     identity: str = ""
+
+
+class Places(NamedTuple):
+    """The places of an append in its shard: as :meth:`~kainite.log.client.LogClient.append` takes them."""
+
+    first: Position
+    last: Position
+    after: Position | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,19 +174,18 @@ class MemberConversation:
             self.phase = MemberPhase.ENDED
             raise
 
-    def append(
-        self, shard: str, first: Position, last: Position, fragments: bytes, payload: bytes, schemes: frozenset[str]
-    ) -> int:
+    def append(self, shard: str, places: Places, fragments: bytes, payload: bytes, schemes: frozenset[str]) -> int:
         """Makes an append; returns its number.
 
         Args:
-            shard, first, last: as in :meth:`~kainite.log.client.LogClient.append`.
+            shard, places: as in :meth:`~kainite.log.client.LogClient.append`.
             fragments, payload, schemes: the results of :func:`~kainite.peers.fragments.encode_fragments`.
         """
         number = self._next()
-        places = SentPosition.of(first), SentPosition.of(last)
+        first, last = SentPosition.of(places.first), SentPosition.of(places.last)
+        after = None if places.after is None else SentPosition.of(places.after)
         contents = memoryview(fragments), memoryview(payload)
-        self._waiting.append(ShardAppend(self._generation.value, number, shard, *places, *contents))
+        self._waiting.append(ShardAppend(self._generation.value, number, shard, after, first, last, *contents))
         self.schemes |= schemes  # the append goes before every append that is made from now on
         self._send_waiting()
         return number

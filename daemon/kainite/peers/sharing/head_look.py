@@ -74,8 +74,7 @@ class HeadLook:
     def _seen(self, head: LogHead) -> HeadSeen:
         left = seconds_held(head, self.worker, self.watch, self.process)
         self.present_log.held_elsewhere = left > 0
-        address = addresses.from_text(head.address)
-        reachable = address if address is not None and address.is_reachable and not self._is_mine(head) else None
+        reachable = None if self._is_mine(head) else addresses.reached_by(head.address, head.token)
         if left > 0 and reachable is None:
             self.told.say("waiting for the log", cause=_why_waiting(head, self.worker), lease_left=round(left, 1))
         if not self._warned and self.watch.has_living_namesake(self.worker) and not self._is_mine(head):

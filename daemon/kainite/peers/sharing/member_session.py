@@ -4,6 +4,9 @@ A member's unanswered appends may take twice the credit and one frame at the own
 so the session decodes an append only when the log has room for it: at most one decoded append a connection waits for
 room. An append that the log has already may therefore wait for room before the owner recognises it.
 
+A member appends only for shards whose leases it holds (:mod:`kainite.peers.sharing.lease_holders`), and only behind the
+position that the log has of the shard (:meth:`~kainite.owner.owner.LogOwner.append`).
+
 Appends are decoded one at a time, in the order in which they came: an append may use a scheme that one before it has
 brought, and a large append is decoded on a thread. What ends the connection (the member is gone, or breaks the
 protocol; the owner ends) gives up the appends that are not queued yet; queued appends become durable or not, without an
@@ -18,9 +21,9 @@ clocks of the two hosts say.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kainite.base.errors import LogAppendError, LogProtocolError, LogRequestError
 from kainite.base.waiting import wait_until_set
@@ -45,8 +48,11 @@ from kainite.peers.messages import (
     ShardAppend,
 )
 from kainite.peers.service import Peer
+from kainite.peers.sharing.lease_holders import HolderCheck
 from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme
+
+T = TypeVar("T")
 
 CREDIT: Final = 8 * 2**20
 """How many bytes of unanswered appends a member may have; one append of any size is always allowed."""
@@ -69,13 +75,17 @@ class MemberSession:
         owner: the log's owner.
         peer: the member.
         clock: returns seconds since boot.
+        holders: tells who holds the shards' leases.
     """
 
-    def __init__(self, join: Join, owner: LogOwner, peer: Peer[Message], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, join: Join, owner: LogOwner, peer: Peer[Message], clock: Callable[[], float], holders: HolderCheck
+    ) -> None:
         self.join = join
         self._owner = owner
         self._peer = peer
         self._clock = clock
+        self._holders = holders
         self._schemes: dict[str, Scheme] = {}
         self._decoding = asyncio.Lock()
         self.unanswered = 0
@@ -123,8 +133,10 @@ class MemberSession:
             await owner.room()
             fragments = await self._decoded(message)
         first, last = message.first.position, message.last.position
+        after = None if message.after is None else message.after.position
         try:
-            await owner.append(message.shard, first, last, fragments)
+            await self._holders.check(message.shard, self.join.worker)
+            await owner.append(message.shard, first, last, fragments, after)
         except LogRequestError as error:
             answer: Message = RequestRefused(owner.generation, number, str(error))
         except LogAppendError as error:
@@ -165,5 +177,11 @@ class MemberSession:
     def _report(self, answer: ReadingAnswer) -> None:
         asked = self._asked.pop(answer.number, None)
         if asked is not None and answer.shards:
-            told = ReadingReport(answer.shards, answer.read, answer.tips, answer.arrived, answer.waiting)
-            self._owner.report(told.aged(self._clock() - asked))
+            its = self._of_its_shards
+            told = its(answer.read), its(answer.tips), its(answer.arrived)
+            self._owner.report(ReadingReport(answer.shards, *told, answer.waiting).aged(self._clock() - asked))
+
+    def _of_its_shards(self, told: Mapping[str, T]) -> dict[str, T]:
+        """Returns what a member tells of shards whose leases it is known to hold; it tells of the others again."""
+        worker = self.join.worker
+        return {shard: value for shard, value in told.items() if self._holders.is_known(shard, worker)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from kainite.base.errors import LogFencedError, LogHeldError, LogUnavailableError
@@ -14,9 +14,12 @@ from kainite.base.process_identity import ProcessIdentity
 from kainite.log.contract import LogStore
 from kainite.observe.meter import Meter
 from kainite.owner.audit.trail import AuditTrail
-from kainite.owner.mount import LeaseWatch, Mount, mount
+from kainite.owner.mount import LeaseWatch, Mount, mount, new_token
 from kainite.owner.owner import LogOwner
+from kainite.peers.access import LOG_USER
 from kainite.peers.address import OwnerAddress
+from kainite.peers.connection.introduction import Key
+from kainite.peers.rights import OF_THE_LOG
 from kainite.peers.sharing.head_look import ToldOnce
 from kainite.peers.sharing.latest_reading import LatestReading
 from kainite.peers.sharing.membership import Fenced, NotMounted
@@ -43,8 +46,10 @@ class Owning:
         present_log: gets the owner as the present log.
         reading: reports how far this process's shards are read.
         told: logs warnings.
+        has_token: whether HEAD is to have a token, by which others are let in (:mod:`kainite.peers.access`).
         address: the address of this process that HEAD will name; None before its port is open.
         catalogue: the target's tables; None where this process does not know them.
+        token: of the latest mount, or the present attempt; empty before.
     """
 
     store: LogStore
@@ -59,8 +64,14 @@ class Owning:
     present_log: PresentLog
     reading: LatestReading
     told: ToldOnce
+    has_token: bool
     address: OwnerAddress | None = None
     catalogue: CurrentCatalogue | None = None
+    token: str = field(default="", repr=False)
+
+    def key_of(self, user: str) -> Key | None:
+        """Returns the key of who has read HEAD."""
+        return Key(self.token, OF_THE_LOG) if user == LOG_USER and self.token else None
 
     @property
     def owner(self) -> LogOwner | None:
@@ -96,9 +107,11 @@ class Owning:
 
     async def _mounted(self, gone: int | None) -> Mount | None:
         settings, address = self.settings, self.address.as_text() if self.address else ""
+        # Known here before it is in HEAD: who reads HEAD may connect before the mount has come back.
+        self.token = new_token() if self.has_token else ""
         claim = partial(
             mount, self.store, settings.partition, settings.owner, settings.lease, self.watch, self.clock,
-            self.process, address=address, gone=gone, stripes=settings.stripes,
+            self.process, address=address, gone=gone, stripes=settings.stripes, token=self.token,
         )  # fmt: skip
         try:
             return await asyncio.to_thread(claim)

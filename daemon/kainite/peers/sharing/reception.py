@@ -3,7 +3,7 @@
 =========  ==================================================  ====================================================
 phase      waits for                                           then
 =========  ==================================================  ====================================================
-greeting   Join, Follow or RowRequest                          says where the owner is, if it is not here
+greeting   Join, Follow or RowRequest, each with its right     says where the owner is, if it is not here
 loading    the log's state, if this process is mounting it     keeps the connection alive
 open       requests (:mod:`~kainite.peers.sharing.member_session`, or :mod:`kainite.peers.feed.session`)
                                                                says where the owner is when it ends here
@@ -21,18 +21,22 @@ before this member may append. A member that knows none counts as a member of th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, Protocol, TypeAlias
 
 from kainite.base.errors import LogProtocolError, LogRequestError
+from kainite.base.logs import event
 from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.owner.owner import LogOwner
 from kainite.peers.feed.session import FeedSession
 from kainite.peers.messages import PEERS, Elsewhere, Follow, Join, Message, RequestRefused, RowRequest
+from kainite.peers.rights import DAEMON, FOLLOW, OPERATE
 from kainite.peers.rows.answering import row_answer
 from kainite.peers.service import Peer
 from kainite.peers.sharing.conversation import MemberName
+from kainite.peers.sharing.lease_holders import HolderCheck
 from kainite.peers.sharing.member_session import MemberSession
 from kainite.uow.current_catalogue import CurrentCatalogue
 
@@ -41,6 +45,10 @@ ANSWER_S: Final = 10.0
 
 KEEP_ALIVE_S: Final = 0.1
 """Seconds between two frames that say that this process lives, and still loads the log's state."""
+
+_logger = logging.getLogger(__name__)
+
+_RIGHTS: Final[Mapping[type, str]] = {Join: DAEMON, Follow: FOLLOW, RowRequest: OPERATE}
 
 Rest: TypeAlias = Coroutine[Any, Any, None] | None
 
@@ -71,16 +79,20 @@ class Reception:
         name: this process's identity, and the log that it means.
         where: tells where the owner is.
         clock: returns seconds since boot.
-        meter: takes how far followers are behind.
+        meter: takes how far followers are behind, and counts requests without a right.
+        holders: tells who holds the shards' leases.
     """
 
     codec = PEERS
 
-    def __init__(self, name: MemberName, where: Whereabouts, clock: Callable[[], float], meter: Meter) -> None:
+    def __init__(
+        self, name: MemberName, where: Whereabouts, clock: Callable[[], float], meter: Meter, holders: HolderCheck
+    ) -> None:
         self._name = name
         self._where = where
         self._clock = clock
         self._meter = meter
+        self._holders = holders
         self._sessions: dict[Peer[Message], MemberSession | FeedSession] = {}
 
     @property
@@ -109,6 +121,8 @@ class Reception:
             return await session.take(message)
         if not isinstance(message, Join | Follow | RowRequest):
             raise LogProtocolError(f"a peer began with {type(message).__name__}")
+        if _RIGHTS[type(message)] not in peer.guest.rights:
+            return self._without_right(peer, message)
         owner = await self._owner(peer)
         if owner is None:
             return _last(peer, Elsewhere(0, 0, self._where.elsewhere()))
@@ -119,6 +133,13 @@ class Reception:
                 return self._follow(peer, message, owner)
             case RowRequest():
                 return self._say_who(peer, message, owner)
+
+    def _without_right(self, peer: Peer[Message], message: Join | Follow | RowRequest) -> Rest:
+        right = _RIGHTS[type(message)]
+        self._meter.observe(metric.LOG_REFUSED)
+        event(_logger, logging.WARNING, "log peer without a right", user=peer.guest.user, peer=peer.place, right=right)
+        cause = f"user {peer.guest.user} may not do this: its line in the owner's logSecretFile lacks the right {right}"
+        return _last(peer, RequestRefused(message.generation, 0, cause))
 
     def left(self, peer: Peer[Message]) -> None:
         if isinstance(self._sessions.pop(peer, None), FeedSession):
@@ -134,10 +155,12 @@ class Reception:
     async def _join(self, peer: Peer[Message], join: Join, owner: LogOwner) -> Rest:
         if (cause := self._objection(join)) is not None:
             return _last(peer, RequestRefused(owner.generation, 0, cause))
-        session = self._sessions[peer] = MemberSession(join, owner, peer, self._clock)
+        session = self._sessions[peer] = MemberSession(join, owner, peer, self._clock, self._holders)
         if (cause := await _other_stream(join.identity, owner)) is not None:
             return _last(peer, RequestRefused(owner.generation, 0, cause))
-        peer.beside(self._while_owned(peer, owner, session.run()))
+        peer.allow_long()
+        event(_logger, logging.INFO, "daemon joined the log", user=peer.guest.user, peer=peer.place, worker=join.worker)
+        peer.beside(self._while_owned(peer, owner, session.run))
         return None
 
     def _objection(self, join: Join) -> str | None:
@@ -158,7 +181,9 @@ class Reception:
         if follow.log != self._name.log:
             return _last(peer, RequestRefused(owner.generation, 0, f"log {self._name.log} is here, not {follow.log}"))
         session = self._sessions[peer] = FeedSession(owner, peer, follow, self._observe_lags)
-        peer.beside(self._while_owned(peer, owner, session.send()))
+        event(_logger, logging.INFO, "log is followed by a peer", user=peer.guest.user, peer=peer.place,
+              follower=follow.name)  # fmt: skip
+        peer.beside(self._while_owned(peer, owner, session.send))
         return None
 
     def _say_who(self, peer: Peer[Message], request: RowRequest, owner: LogOwner) -> Rest:
@@ -167,9 +192,11 @@ class Reception:
             return _last(peer, Elsewhere(0, 0, ""))
         return _answered(peer, request, owner, catalogue)
 
-    async def _while_owned(self, peer: Peer[Message], owner: LogOwner, work: Coroutine[Any, Any, None]) -> None:
+    async def _while_owned(
+        self, peer: Peer[Message], owner: LogOwner, work: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
         """Works until the connection or the owner ends; says where the owner is when it ends here."""
-        working, ended = asyncio.create_task(work), asyncio.create_task(owner.failed())
+        working, ended = asyncio.create_task(work()), asyncio.create_task(owner.failed())
         try:
             await asyncio.wait({working, ended}, return_when=asyncio.FIRST_COMPLETED)
             if working.done():

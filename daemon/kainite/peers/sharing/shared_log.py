@@ -38,6 +38,7 @@ from kainite.peers.sharing.connection import OwnerConnection
 from kainite.peers.sharing.conversation import MemberName
 from kainite.peers.sharing.head_look import HeadLook, ToldOnce
 from kainite.peers.sharing.latest_reading import LatestReading
+from kainite.peers.sharing.lease_holders import HolderCheck
 from kainite.peers.sharing.member_loop import MemberLoop
 from kainite.peers.sharing.membership import Member, MemberState
 from kainite.peers.sharing.owning import Owning
@@ -59,6 +60,7 @@ class SharedLog:
         store: the log's store.
         settings, uow: the settings of the log, and of its units.
         stream: the name of the stream whose units are collected.
+        holders: tells who holds the leases of the stream's shards, while this process owns the log.
         identity: the stream's identity, which no other stream ever has, not even one of the same name; None if it is
             not known.
         audit: gets the units before they leave the log; None means that nothing keeps them.
@@ -74,6 +76,7 @@ class SharedLog:
         settings: LogSettings,
         uow: UowSettings,
         stream: str,
+        holders: HolderCheck,
         audit: AuditTrail | None = None,
         clock: Callable[[], float] = boot_seconds,
         process: ProcessIdentity | None = None,
@@ -88,7 +91,7 @@ class SharedLog:
         """The log to which the shards' requests go."""
         self.latest_reading = LatestReading(clock)
         """Reports how far this process's shards are read."""
-        self.reception = Reception(self.name, self, clock, meter)
+        self.reception = Reception(self.name, self, clock, meter, holders)
         """The members, followers and others that are connected to this process."""
         told, watch = ToldOnce(), LeaseWatch(clock)
         self._head = HeadLook(store, partition, worker, process, watch, self.present_log, told)
@@ -105,6 +108,7 @@ class SharedLog:
             self.present_log,
             self.latest_reading,
             told,
+            (access or Access()).has_tokens,
         )
         self._loop = MemberLoop(
             Member(watch=min(settings.heartbeat, settings.lease / 4), wait=min(settings.lease / 10, LONGEST_WAIT_S)),
@@ -131,11 +135,18 @@ class SharedLog:
     async def begin(self, at_ms: int) -> int:
         return await self.present_log.ask(lambda log: log.begin(at_ms))
 
-    async def append(self, shard_id: str, first: Position, last: Position, fragments: Sequence[Fragment]) -> None:
+    async def append(
+        self,
+        shard_id: str,
+        first: Position,
+        last: Position,
+        fragments: Sequence[Fragment],
+        after: Position | None = None,
+    ) -> None:
         check_size(shard_id, payload_size(fragments))
 
         async def put(fragments: Sequence[Fragment]) -> None:
-            await self.present_log.ask(lambda log: log.append(shard_id, first, last, fragments))
+            await self.present_log.ask(lambda log: log.append(shard_id, first, last, fragments, after))
 
         await self._refused.append(put, shard_id, first, last, fragments)
 
@@ -236,7 +247,9 @@ class SharedLog:
         Raises:
             SettingsError: the port cannot be opened.
         """
-        async with listening(self.reception, access, CLIENT_LIMITS) as self._owning.address:
+        async with listening(
+            self.reception, access, self._owning.key_of, CLIENT_LIMITS, meter=self._meter
+        ) as self._owning.address:
             yield
 
     async def run(self) -> None:
@@ -260,6 +273,7 @@ async def open_shared_log(
     uow: UowSettings,
     stream: str,
     *,
+    holders: HolderCheck,
     audit: AuditTrail | None = None,
     clock: Callable[[], float] = boot_seconds,
     process: ProcessIdentity | None = None,
@@ -270,7 +284,8 @@ async def open_shared_log(
     """Creates the store and takes part in sharing the log.
 
     Args:
-        access: where this process listens, and who may connect; None means on loopback, and everybody.
+        holders: tells who holds the leases of the stream's shards, while this process owns the log.
+        access: where this process listens, and who may connect; None means on loopback, and who has read HEAD.
         identity: the stream's identity, as :class:`SharedLog` takes it.
         meter: takes the owner's metrics.
 
@@ -281,7 +296,7 @@ async def open_shared_log(
     """
     await asyncio.to_thread(store.create)
     access = access or Access()
-    log = SharedLog(store, settings, uow, stream, audit, clock, process, access, identity, meter)
+    log = SharedLog(store, settings, uow, stream, holders, audit, clock, process, access, identity, meter)
     async with log.port_open(access):
         running = asyncio.create_task(log.run(), name="shared log")
         try:

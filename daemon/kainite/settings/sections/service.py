@@ -53,7 +53,8 @@ class ServiceSettings:
         "logSecretFile",
         path(),
         Reload.RESTART,
-        "Who may connect, a line `user:secret` each; a client uses the first. Only the file's owner may read it.",
+        "Who may connect and do what, a line `user:rights:secret` each; a client is the first one. Only its owner may"
+        " read the file. Without it HEAD has the key.",
         default=None,
         otherwise="none",
     )

@@ -44,6 +44,7 @@ from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.touches import Touched
 from support.log_builders import fragment
+from support.next_append import append_next
 from support.owned_log import owned_log
 from support.waiting import until
 
@@ -487,13 +488,13 @@ class TestAnOwner:
         store, rules = MemoryStore(), replace(RULES, grace=0.0)
         async with owned_log(store, self.SETTINGS, rules) as owner:
             owner.judge_by(CurrentCatalogue(lambda: None, None, interval=0.0))
-            await owner.append("s0", Position(1), Position(1), (part("T", 1),))
+            await append_next(owner, "s0", Position(1), Position(1), (part("T", 1),))
             owner.report(ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0}, {"s0": NOON}))
-            await owner.append("s1", Position(1), Position(1), (part("T", 2),))
+            await append_next(owner, "s1", Position(1), Position(1), (part("T", 2),))
             assert list(owner.state.open) == ["T"], "nobody has told of s1"
             owner.report(ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0, "s1": 0.0}, {"s0": NOON}))
             await until(lambda: owner.state.find("T") is not None)
-            await owner.append("s1", Position(2), Position(2), (part("T", 2, 3),))
+            await append_next(owner, "s1", Position(2), Position(2), (part("T", 2, 3),))
             request = store.put_request("0", {"action": "retry", "uow": "T+late", "by": "a test"})
             await until(lambda: store.take_answer("0", request) is not None)
             late = owner.state.find("T+late")
@@ -509,16 +510,16 @@ class TestAnOwner:
         store, rules = MemoryStore(), replace(RULES, grace=0.0)
         async with owned_log(store, self.SETTINGS, rules) as owner:
             owner.judge_by(CurrentCatalogue(lambda: None, None, interval=0.0))
-            await owner.append("s0", Position(1), Position(1), (part("T", 1),))
+            await append_next(owner, "s0", Position(1), Position(1), (part("T", 1),))
             owner.report(ReadingReport(frozenset({"s0"}), {}, {"s0": 0.0}, {"s0": NOON}))
             await until(lambda: owner.state.find("T") is not None)
-            await owner.append("s0", Position(2), Position(2), (part("T", 2),))
+            await append_next(owner, "s0", Position(2), Position(2), (part("T", 2),))
             assert owner.refitting is not None
             judged = owner.refitting.judged
 
             async def meanwhile(unit: UnitState) -> object:
                 found = await judged(unit)
-                await owner.append("s0", Position(3), Position(3), (part("T", 3),))
+                await append_next(owner, "s0", Position(3), Position(3), (part("T", 3),))
                 return found
 
             monkeypatch.setattr(owner.refitting, "judged", meanwhile)
@@ -532,7 +533,7 @@ class TestAnOwner:
     async def test_begins_anew_after_a_mount(self) -> None:
         store, rules = MemoryStore(), replace(RULES, grace=0.0)
         async with owned_log(store, self.SETTINGS, rules) as owner:
-            await owner.append("s0", Position(1), Position(1), (part("T", 1),))
+            await append_next(owner, "s0", Position(1), Position(1), (part("T", 1),))
         async with owned_log(store, self.SETTINGS, rules) as owner:
             owner.report(ReadingReport(frozenset({"s0"}), {}, {}, {}))
             await asyncio.to_thread(lambda: None)
@@ -543,7 +544,7 @@ class TestAnOwner:
     async def test_releases_what_a_former_owner_collected_though_no_more_records_come(self) -> None:
         store, rules = MemoryStore(), replace(RULES, grace=0.0)
         async with owned_log(store, self.SETTINGS, rules) as owner:
-            await owner.append("s0", Position(1), Position(1), (part("T", 1),))
+            await append_next(owner, "s0", Position(1), Position(1), (part("T", 1),))
         async with owned_log(store, self.SETTINGS, rules) as owner:
             assert list(owner.state.open) == ["T"]
             owner.report(ReadingReport(frozenset({"s0"}), {}, {"s0": 0.0}))

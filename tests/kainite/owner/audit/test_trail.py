@@ -30,6 +30,7 @@ from kainite.settings import AwsSettings, LogSettings, S3Folder, UowSettings
 from kainite.store.memory import MemoryStore
 from support.log_builders import fragment
 from support.names import unique
+from support.next_append import append_next
 from support.outcomes_log import LIMIT, OutcomesLog
 from support.owned_log import owned_log
 from support.waiting import until
@@ -133,7 +134,7 @@ async def work(log: LogOwner, store: LogStore, units: int = 60) -> list[int]:
     for n in range(units):
         tids.append(log.state.next_id)
         position = Position(log.state.next_id)
-        await log.append("s0", position, position, [fragment(f"T-{tids[-1]}", [n], count=1)])
+        await append_next(log, "s0", position, position, [fragment(f"T-{tids[-1]}", [n], count=1)])
         outcomes.report(Outcome(tids[-1], UnitStatus.COMMITTED, 0))
     await until(lambda: log.state.units == {})
     return tids
@@ -144,7 +145,7 @@ async def go_on_until(log: LogOwner, condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(LIMIT):
         while not condition():
             position = Position(log.state.next_id)
-            await log.append("s0", position, position, [])
+            await append_next(log, "s0", position, position, [])
             await asyncio.sleep(0.001)
 
 

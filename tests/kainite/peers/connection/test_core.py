@@ -9,14 +9,16 @@ import pytest
 
 from kainite.base.errors import LogProtocolError, LogRequestError
 from kainite.log.format.entry import ReqId
-from kainite.peers.connection.core import Connection, ConnectionState, Limits, Received, Side
-from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, WALTZ_HELLO, keep_alive
+from kainite.peers.connection.core import Accepting, Connection, ConnectionState, Limits, Received
+from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, PROOF, WALTZ_HELLO, encode_frame, keep_alive
 from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
+from kainite.peers.connection.introduction import Guest, LetIn
 from kainite.peers.messages import PEERS, Appended, Message
 from kainite.waltz.wire.layouts import WaltzMessage
 from kainite.waltz.wire.messages import FlushRequest, FlushResponse, MountRequest
 from kainite.waltz.wire.versions import WALTZ
 from support.application_world import waltz_frame
+from support.doors import ANN, ANNS, EVERYBODY, USERS
 
 LIMITS = Limits(body=100, greeting=10, frame=5, silent=60)
 FLUSH = FlushRequest(ReqId(1, 2, 3, 4))
@@ -25,7 +27,7 @@ HELLO = encode_hello(WALTZ_HELLO, Hello((0, 1, 2, 3, 4), "test"))
 
 
 def accepting(now: float = 0.0) -> Connection[WaltzMessage]:
-    return Connection(WALTZ, Side.ACCEPTING, now, "owner", LIMITS)
+    return Connection(WALTZ, Accepting("owner", EVERYBODY), now, LIMITS)
 
 
 def opened(now: float = 0.0) -> Connection[WaltzMessage]:
@@ -41,15 +43,22 @@ def hello_of(data: bytes) -> Hello:
     return decode_hello(data[HEADER_SIZE:])
 
 
-def test_both_sides_say_hello_at_once_and_then_speak() -> None:
-    program: Connection[Message] = Connection(PEERS, Side.CONNECTING, 0.0, "me")
-    owner: Connection[Message] = Connection(PEERS, Side.ACCEPTING, 0.0, "owner")
-    sent = program.to_send()
-    assert (sent[0], hello_of(sent)) == (PEERS_HELLO, Hello((1,), "me"))
-    owner.receive(sent, 0.0)
-    assert owner.next_message(0.0) is None
-    program.receive(owner.to_send(), 0.0)
-    assert program.next_message(0.0) is None
+def proving(program: Connection[Message], owner: Connection[Message]) -> None:
+    """Lets both sides greet each other, as far as they go."""
+    for _ in range(3):
+        program.receive(owner.to_send(), 0.0)
+        assert program.next_message(0.0) is None
+        owner.receive(program.to_send(), 0.0)
+        assert owner.next_message(0.0) is None
+
+
+def test_both_sides_prove_themselves_and_then_speak() -> None:
+    program: Connection[Message] = Connection(PEERS, ANN, 0.0)
+    owner: Connection[Message] = Connection(PEERS, Accepting("owner", ANNS), 0.0)
+    assert program.to_send() == b""  # it waits for the nonce
+    proving(program, owner)
+    assert (program.state, owner.state) == (ConnectionState.OPEN, ConnectionState.OPEN)
+    assert owner.guest == Guest("ann", USERS["ann"].rights)
     program.send(Appended(7, 3))
     owner.receive(program.to_send(), 0.0)
     received = owner.next_message(0.0)
@@ -58,17 +67,41 @@ def test_both_sides_say_hello_at_once_and_then_speak() -> None:
     assert program.to_send() == b""
 
 
+def test_who_does_not_know_the_key_is_told_and_never_open() -> None:
+    program: Connection[Message] = Connection(PEERS, replace(ANN, secret="another"), 0.0)
+    owner: Connection[Message] = Connection(PEERS, Accepting("owner", ANNS), 0.0)
+    program.receive(owner.to_send(), 0.0)
+    assert program.next_message(0.0) is None
+    owner.receive(program.to_send(), 0.0)
+    with pytest.raises(LogProtocolError, match="its proof is wrong"):
+        owner.next_message(0.0)
+    assert owner.state is ConnectionState.CLOSED
+    program.receive(owner.to_send(), 0.0)
+    with pytest.raises(LogProtocolError, match="does not let this process in"):
+        program.next_message(0.0)
+
+
+@pytest.mark.parametrize("proof", [bytes(32), b"x"])
+def test_an_owner_that_does_not_know_the_key_is_no_owner(proof: bytes) -> None:
+    program: Connection[Message] = Connection(PEERS, ANN, 0.0)
+    program.receive(encode_hello(PEERS_HELLO, Hello((1,), "owner\0nonce")) + encode_frame(PROOF, 0, proof), 0.0)
+    with pytest.raises(LogProtocolError, match="it is not the log's owner"):
+        program.next_message(0.0)
+    assert program.state is ConnectionState.CLOSED
+    assert ANN.secret.encode() not in program.to_send()
+
+
 def test_who_comes_to_the_other_protocols_port_is_told_in_a_hello_of_its_own() -> None:
     for codec, magic, other, said in (
         (PEERS, WALTZ_HELLO, HELLO, "programs connect to the port of logApplicationsListen"),
         (WALTZ, PEERS_HELLO, encode_hello(PEERS_HELLO, Hello((1,), "w")), "connect to the port of logListen"),
     ):
-        owner = Connection[Any](codec, Side.ACCEPTING, 0.0, "owner")
+        owner = Connection[Any](codec, Accepting("owner", EVERYBODY), 0.0)
+        assert owner.to_send()[0] == codec.hello
         owner.receive(other, 0.0)
         with pytest.raises(LogProtocolError, match=f"does not speak the {codec.name}: .*{said}"):
             owner.next_message(0.0)
-        said_first = encode_hello(codec.hello, Hello(tuple(codec.versions), "owner"))
-        answer = owner.to_send().removeprefix(said_first)
+        answer = owner.to_send()
         assert answer[0] == magic
         assert hello_of(answer).versions == ()
         assert said in (hello_of(answer).message or "")
@@ -76,14 +109,14 @@ def test_who_comes_to_the_other_protocols_port_is_told_in_a_hello_of_its_own() -
 
 
 def test_a_program_that_is_refused_by_a_hello_says_why() -> None:
-    program = Connection(WALTZ, Side.CONNECTING, 0.0, "me")
+    program = Connection(WALTZ, ANN, 0.0)
     program.receive(encode_hello(WALTZ_HELLO, Hello((), "this port is another's")), 0.0)
     with pytest.raises(LogProtocolError, match="refuses the connection: this port is another's"):
         program.next_message(0.0)
 
 
 def test_a_program_that_hears_the_other_protocol_says_so() -> None:
-    program = Connection(WALTZ, Side.CONNECTING, 0.0, "me")
+    program = Connection(WALTZ, ANN, 0.0)
     program.to_send()
     program.receive(encode_hello(PEERS_HELLO, Hello((1,), "owner")), 0.0)
     with pytest.raises(LogProtocolError, match="the address is another port's"):
@@ -103,7 +136,7 @@ def test_a_message_that_no_peer_takes_is_not_sent() -> None:
     connection = opened()
     connection.send(FlushResponse(FLUSH.req_id, 1))
     before = connection.to_send()
-    small: Connection[WaltzMessage] = Connection(WALTZ, Side.ACCEPTING, 0.0, "owner", Limits(body=10))
+    small: Connection[WaltzMessage] = Connection(WALTZ, Accepting("owner", EVERYBODY), 0.0, Limits(body=10))
     small.receive(HELLO, 0.0)
     small.next_message(0.0)
     small.to_send()
@@ -160,10 +193,11 @@ def test_a_peer_that_says_what_it_must_not_is_heard_no_more(sent: bytes, said: s
 
 
 def test_a_peer_whose_introduction_is_refused_is_never_open() -> None:
-    def judge(hello: Hello) -> None:
-        raise LogProtocolError(f"not {hello.message}")
+    class Nobody:
+        def judge(self, ours: Hello, theirs: Hello) -> LetIn:
+            raise LogProtocolError(f"not {theirs.message}")
 
-    connection: Connection[WaltzMessage] = Connection(WALTZ, Side.ACCEPTING, 0.0, "owner", LIMITS, judge)
+    connection: Connection[WaltzMessage] = Connection(WALTZ, Accepting("owner", Nobody()), 0.0, LIMITS)
     connection.receive(HELLO + FLUSHED, 0.0)
     with pytest.raises(LogProtocolError, match="not test"):
         connection.next_message(0.0)
@@ -188,7 +222,9 @@ def test_a_silent_peer_is_overdue_and_a_frame_without_a_body_ends_the_silence() 
 
 
 def test_a_peer_that_asks_for_nothing_is_overdue_though_it_says_that_it_is_alive() -> None:
-    connection = Connection[WaltzMessage](WALTZ, Side.ACCEPTING, 0.0, "owner", replace(LIMITS, request=20, silent=8))
+    connection = Connection[WaltzMessage](
+        WALTZ, Accepting("owner", EVERYBODY), 0.0, replace(LIMITS, request=20, silent=8)
+    )
     connection.receive(HELLO, 0.0)
     for now in (0.0, 7.0, 14.0):
         connection.receive(keep_alive(4), now)
@@ -200,24 +236,38 @@ def test_a_peer_that_asks_for_nothing_is_overdue_though_it_says_that_it_is_alive
 
 
 def test_a_peer_that_has_asked_is_bound_by_silence_alone() -> None:
-    connection = Connection[WaltzMessage](WALTZ, Side.ACCEPTING, 0.0, "owner", replace(LIMITS, request=20))
+    connection = Connection[WaltzMessage](WALTZ, Accepting("owner", EVERYBODY), 0.0, replace(LIMITS, request=20))
     connection.receive(HELLO + FLUSHED, 0.0)
     assert connection.next_message(0.0) is not None
     assert connection.next_message(0.0) is None
     assert connection.overdue(50.0) is None
 
 
-def test_the_first_message_may_be_shorter_bounded_than_those_after_it() -> None:
+def test_messages_are_short_until_long_ones_are_allowed() -> None:
     limits = replace(LIMITS, first=len(FLUSHED) - HEADER_SIZE)
     longer = waltz_frame(4, MountRequest(ReqId(1, 2, 3, 4), 5, 6))
     assert len(longer) > len(FLUSHED)
-    begun = Connection[WaltzMessage](WALTZ, Side.ACCEPTING, 0.0, "owner", limits)
+    begun = Connection[WaltzMessage](WALTZ, Accepting("owner", EVERYBODY), 0.0, limits)
     begun.receive(HELLO + longer, 0.0)
     with pytest.raises(LogProtocolError, match="a frame says that its body has"):
         begun.next_message(0.0)
-    asked = Connection[WaltzMessage](WALTZ, Side.ACCEPTING, 0.0, "owner", limits)
-    asked.receive(HELLO + FLUSHED + longer, 0.0)
-    assert [asked.next_message(0.0) is not None for _ in range(2)] == [True, True]
+    asked = Connection[WaltzMessage](WALTZ, Accepting("owner", EVERYBODY), 0.0, limits)
+    asked.receive(HELLO + FLUSHED, 0.0)
+    assert asked.next_message(0.0) is not None
+    asked.allow_long()
+    asked.receive(longer, 0.0)
+    assert asked.next_message(0.0) is not None
+
+
+def test_a_long_message_has_the_time_that_its_length_takes() -> None:
+    connection = Connection[WaltzMessage](WALTZ, Accepting("owner", EVERYBODY), 0.0, replace(LIMITS, rate=10))
+    connection.receive(HELLO + b"L\0\4\0\0\0d", 0.0)
+    assert connection.next_message(0.0) is None
+    assert connection.announced == 100
+    assert connection.overdue(14.9) is None
+    connection.goes_on(10.0)
+    assert connection.overdue(24.9) is None
+    assert connection.overdue(25.0) == "a message is not whole after 15 s"
 
 
 def test_a_peer_that_drips_is_overdue_though_it_is_never_silent() -> None:

@@ -1,78 +1,93 @@
-"""Users and secrets: what a Hello carries, who is let in, which files are read."""
+"""Proofs: who knows the key of a user is let in, and nobody else, whatever was heard on other connections."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from kainite.base.errors import LogProtocolError, SettingsError
-from kainite.base.redaction import forget, redacted
+from kainite.base.errors import LogProtocolError
 from kainite.peers.connection.hello import Hello
-from kainite.peers.connection.introduction import Introduction, Secrets, introduction_in, read_secrets
+from kainite.peers.connection.introduction import (
+    Doorkeeper,
+    Guest,
+    Introduction,
+    Key,
+    introducing,
+    named,
+    new_nonce,
+    proof_of,
+    said_in,
+)
+
+RIGHTS = frozenset({"daemon"})
+KEYS = {"ann": Key("one", RIGHTS), "bob": Key("two", frozenset({"follow"}))}
+ANN = Introduction("w1", "ann", "one")
+OURS = Hello((4,), None)
+DOOR = Doorkeeper(KEYS.get)
+
+
+def owners() -> Hello:
+    return Hello((4,), named("owner", new_nonce()))
+
+
+def test_who_knows_the_key_is_let_in_with_the_users_rights_and_is_answered_with_a_proof() -> None:
+    theirs = owners()
+    hello, expected = introducing(ANN, new_nonce(), OURS, theirs)
+    assert DOOR.judge(theirs, hello) == (Guest("ann", RIGHTS), expected)
+    assert "one" not in (hello.message or "")
+    assert "one" not in repr((ANN, KEYS))
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    "introduction",
     [
-        (None, Introduction("")),
-        ("Waltz Client", Introduction("Waltz Client")),
-        ("k\0ann\0s\0cret", Introduction("k", "ann", "s\0cret")),
+        replace(ANN, secret="two"),
+        replace(ANN, user="bob"),
+        replace(ANN, user="eve"),
+        replace(ANN, user=""),
+        Introduction("w1"),
     ],
 )
-def test_an_introduction_is_the_hellos_message(message: str | None, said: Introduction) -> None:
-    assert introduction_in(Hello((4,), message)) == said
-    assert introduction_in(Hello((4,), said.as_message())) == said
-    assert "cret" not in repr(said)
+def test_nobody_else_is_let_in(introduction: Introduction) -> None:
+    theirs = owners()
+    hello, _ = introducing(introduction, new_nonce(), OURS, theirs)
+    with pytest.raises(LogProtocolError, match="user is not known, or its proof is wrong"):
+        DOOR.judge(theirs, hello)
 
 
-@pytest.mark.parametrize("said", [Introduction("k", "ann", "one"), Introduction("other", "bob", "two: three")])
-def test_a_user_with_its_secret_is_let_in(said: Introduction) -> None:
-    Secrets({"ann": "one", "bob": "two: three"}).judge(Hello((4,), said.as_message()))
+def test_what_was_heard_on_one_connection_is_worth_nothing_on_another() -> None:
+    theirs = owners()
+    hello, expected = introducing(ANN, new_nonce(), OURS, theirs)
+    with pytest.raises(LogProtocolError):
+        DOOR.judge(owners(), hello)  # said again
+    said = said_in(hello)
+    for message in (
+        "\0".join((said.name, said.user, said.nonce, expected.hex())),  # the owner's proof in place of the client's
+        "\0".join((said.name, "bob", said.nonce, said.proof)),
+        "\0".join((said.name, said.user, new_nonce(), said.proof)),
+        "\0".join((said.name, said.user, said.nonce)),
+        "one",
+        None,
+    ):
+        with pytest.raises(LogProtocolError):
+            DOOR.judge(theirs, Hello((4,), message))
+    with pytest.raises(LogProtocolError):
+        DOOR.judge(theirs, Hello((1, 4), hello.message))  # other versions
 
 
-@pytest.mark.parametrize(
-    "message", [None, "", "k", "k\0ann", "k\0ann\0two", "k\0ann\0", "k\0eve\0one", "k\0\0", "ann\0one"]
-)
-def test_nobody_else_is_let_in(message: str | None) -> None:
-    with pytest.raises(LogProtocolError, match="the peer's user or secret is wrong"):
-        Secrets({"ann": "one", "bob": "two"}).judge(Hello((4,), message))
+def test_a_proof_is_of_one_side_alone() -> None:
+    hellos = owners(), owners()
+    assert proof_of("one", b"a", hellos) != proof_of("one", b"b", hellos)
+    assert proof_of("one", b"a", hellos) != proof_of("two", b"a", hellos)
 
 
-def test_without_secrets_everybody_is_let_in() -> None:
-    Secrets().judge(Hello((4,), None))
-
-
-def secret_file(folder: Path, text: str, mode: int = 0o600) -> Path:
-    path = folder / "secrets"
-    path.write_text(text)
-    path.chmod(mode)
-    return path
-
-
-def test_a_file_of_secrets_is_read_and_its_secrets_are_never_shown(tmp_path: Path) -> None:
-    path = secret_file(tmp_path, "# who may connect\n\nann:correct horse\n bob:battery:staple \n")
-    try:
-        assert read_secrets(path) == {"ann": "correct horse", "bob": "battery:staple"}
-        assert redacted("said correct horse") != "said correct horse"
-    finally:
-        forget()
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601])
-def test_a_file_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> None:
-    with pytest.raises(SettingsError, match="may be read or changed by others: chmod 600"):
-        read_secrets(secret_file(tmp_path, "ann:one\n", mode))
-
-
-@pytest.mark.parametrize(
-    ("text", "said"), [("", "no line user:secret"), ("ann\n", "line 1: is not"), ("a:b\n:x\n", "line 2: is not")]
-)
-def test_a_file_with_something_else_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
-        read_secrets(secret_file(tmp_path, text))
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be read"):
-        read_secrets(tmp_path / "none")
+def test_a_key_that_has_gone_lets_nobody_in() -> None:
+    keys = dict(KEYS)
+    theirs = owners()
+    hello, _ = introducing(ANN, new_nonce(), OURS, theirs)
+    door = Doorkeeper(keys.get)
+    assert door.judge(theirs, hello).guest.user == "ann"
+    del keys["ann"]
+    with pytest.raises(LogProtocolError):
+        door.judge(theirs, hello)

@@ -27,6 +27,7 @@ from kainite.uow.signature import Signatures
 from kainite.uow.touches import Touched
 from support.followed_log import LOG
 from support.log_members import LIMIT, P, members
+from support.next_append import append_next
 from support.waiting import until
 
 
@@ -37,7 +38,7 @@ def unit(uow: str, key: int) -> Fragment:
 
 async def collected(log: SharedLog, *units: Fragment) -> None:
     log.judge_by(CurrentCatalogue(lambda: None, None))
-    await log.append("s", Position(1), Position(1), list(units))
+    await append_next(log, "s", Position(1), Position(1), list(units))
 
 
 async def asked(store: MemoryStore, table: str = "t", key: str = "1", log: str = LOG) -> list[Toucher] | None:
@@ -58,7 +59,7 @@ async def test_an_answer_waits_until_what_it_tells_of_is_durable() -> None:
     async with members(put_interval=0.05) as all_:
         log = await all_.join("a")
         await collected(log, unit("T-1", 1))
-        appending = asyncio.create_task(log.append("s", Position(2), Position(2), [unit("T-2", 1)]))
+        appending = asyncio.create_task(log.append("s", Position(2), Position(2), [unit("T-2", 1)], Position(1)))
         await asyncio.sleep(0)
         found = await asked(all_.store)
         assert found == touchers(load_state(all_.store, P), None, "t", {"id": "1"})
@@ -111,7 +112,7 @@ async def test_a_question_that_nothing_answers_ends(monkeypatch: pytest.MonkeyPa
         log = await all_.join("a")
         await collected(log, unit("T-1", 1))
         store.free.clear()
-        appending = asyncio.create_task(log.append("s", Position(2), Position(2), [unit("T-2", 1)]))
+        appending = asyncio.create_task(log.append("s", Position(2), Position(2), [unit("T-2", 1)], Position(1)))
         owner = log.owner
         assert owner is not None
         await until(lambda: len(owner.state.units) == 2)

@@ -17,6 +17,7 @@ from kainite.peers.sharing.shared_log import SharedLog
 from support.application_world import Proxy
 from support.log_builders import fragment
 from support.log_members import LIMIT, members, units_of
+from support.next_append import append_next
 from support.ports import free_port
 from support.waiting import until
 
@@ -25,7 +26,9 @@ APPENDS = 40
 
 async def append_all(log: SharedLog, shard: str) -> None:
     for number in range(1, APPENDS + 1):
-        await log.append(shard, Position(number), Position(number), [fragment(f"{shard}.{number}", [number], count=1)])
+        await append_next(
+            log, shard, Position(number), Position(number), [fragment(f"{shard}.{number}", [number], count=1)]
+        )
 
 
 @pytest.mark.parametrize(("delay", "chunk", "cuts"), [(0.0, 1 << 16, 30), (0.02, 1 << 16, 8), (0.0, 7, 8)])
@@ -67,6 +70,6 @@ async def test_an_append_that_is_too_long_for_a_frame_is_refused_alone(monkeypat
         b = await all_.join("b")
         other = asyncio.create_task(append_all(b, "s1"))
         with pytest.raises(LogRequestError, match=r"shard s0: .* of at most 1000: too long for one append"):
-            await b.append("s0", Position(1), Position(1), [fragment("T", range(1000), count=1000)])
+            await append_next(b, "s0", Position(1), Position(1), [fragment("T", range(1000), count=1000)])
         await asyncio.wait_for(other, LIMIT)
         assert len(units_of(all_.store)) == APPENDS

@@ -30,6 +30,7 @@ from kainite.peers.sharing.conversation import (
     MemberName,
     MemberPhase,
     Opened,
+    Places,
 )
 
 GENERATION = 7
@@ -55,7 +56,7 @@ class Bench:
         return [self.client.take(message) for message in messages]
 
     def append(self, size: int) -> int:
-        return self.client.append("s0", Position(1), Position(2), b"x" * size, b"", frozenset())
+        return self.client.append("s0", Places(Position(1), Position(2), None), b"x" * size, b"", frozenset())
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def owning_of(store: LogStore) -> Owning:
     watch = LeaseWatch(boot_seconds)
     return Owning(
         store, SETTINGS, UowSettings(), None, ProcessIdentity("me"), watch, boot_seconds, None, SILENT, present,
-        reading, ToldOnce(),
+        reading, ToldOnce(), True,
     )  # fmt: skip
 
 

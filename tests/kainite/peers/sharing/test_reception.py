@@ -24,6 +24,7 @@ from kainite.store.memory import MemoryStore
 from support.followed_log import LOG
 from support.log_members import LIMIT, SETTINGS, members
 from support.peer_doubles import HeardPeer
+from support.shard_holders import ShardHolders
 
 JOIN = Join(1, 0, LOG, "s", "b", "process b")
 FOLLOW = Follow(1, 0, LOG, "f", 0, 1 << 20, 0, outcomes=False)
@@ -40,13 +41,13 @@ async def said(log: SharedLog, peer: HeardPeer, message: Message) -> Message:
 
 @pytest.mark.parametrize("message", [JOIN, FOLLOW, WHO])
 async def test_where_the_owner_is_not_here_everybody_is_sent_elsewhere(message: Message) -> None:
-    log, peer = SharedLog(MemoryStore(), SETTINGS, UowSettings(), "s"), HeardPeer()
+    log, peer = SharedLog(MemoryStore(), SETTINGS, UowSettings(), "s", ShardHolders()), HeardPeer()
     assert await said(log, peer, message) == Elsewhere(0, 0, "")
     assert peer.ended == [""]
 
 
 async def test_whoever_begins_with_something_else_breaks_the_protocol() -> None:
-    log = SharedLog(MemoryStore(), SETTINGS, UowSettings(), "s")
+    log = SharedLog(MemoryStore(), SETTINGS, UowSettings(), "s", ShardHolders())
     with pytest.raises(LogProtocolError, match="began with Appended"):
         await log.reception.take(HeardPeer(), Appended(1, 1))
 

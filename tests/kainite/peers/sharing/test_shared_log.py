@@ -26,6 +26,7 @@ from kainite.peers.access import Access
 from kainite.peers.address import OwnerAddress, from_text
 from kainite.peers.connection.frames import HEADER_SIZE, PEERS_HELLO, WALTZ_HELLO
 from kainite.peers.connection.hello import Hello, decode_hello, encode_hello
+from kainite.peers.connection.introduction import said_in
 from kainite.peers.sharing import member_session as session_module
 from kainite.peers.sharing.shared_log import SharedLog
 from kainite.settings import UowEnd, UowSettings
@@ -33,6 +34,7 @@ from kainite.store.memory import MemoryStore
 from support.dynamodb_doubles import on_each_store
 from support.log_builders import fragment
 from support.log_members import LIMIT, SETTINGS, P, members, units_of
+from support.next_append import append_next
 from support.waiting import until
 
 
@@ -48,9 +50,9 @@ async def test_one_owns_and_the_others_append_through_it() -> None:
     async with members() as all_:
         a, b, c = await all_.join("a"), await all_.join("b"), await all_.join("c")
         assert [log.owner is not None for log in (a, b, c)] == [True, False, False]
-        await a.append("s0", at(1), at(5), [fragment("T-1", [1], count=1)])
-        await b.append("s1", at(1), at(5), [fragment("T-2", [1, 2])])
-        await c.append("s2", at(1), at(5), [fragment("T-2", [3], count=3)])
+        await append_next(a, "s0", at(1), at(5), [fragment("T-1", [1], count=1)])
+        await append_next(b, "s1", at(1), at(5), [fragment("T-2", [1, 2])])
+        await append_next(c, "s2", at(1), at(5), [fragment("T-2", [3], count=3)])
         assert units_of(all_.store) == ["T-1", "T-2"]
         assert await c.position("s1") == await a.position("s1") == at(5)
         assert await b.position("s9") is None
@@ -61,9 +63,9 @@ async def test_an_append_that_is_made_again_is_recognised_and_one_that_overlaps_
         await all_.join("a")
         b = await all_.join("b")
         for _ in range(2):
-            await b.append("s0", at(1), at(5), [fragment("T", [1], count=1)])
+            await append_next(b, "s0", at(1), at(5), [fragment("T", [1], count=1)])
         with pytest.raises(LogRequestError, match="overlap what the log has"):
-            await b.append("s0", at(5), at(6), [fragment("T-2", [1], count=1)])
+            await append_next(b, "s0", at(5), at(6), [fragment("T-2", [1], count=1)])
         assert units_of(all_.store) == ["T"]
 
 
@@ -73,14 +75,14 @@ async def test_on_each_store_appends_are_made_through_owners_that_change(store: 
     async with members(store) as all_:
         await all_.join("a")
         b = await all_.join("b")
-        await b.append("s1", at(1), at(5), [fragment("T-1", [1], count=1)])
+        await append_next(b, "s1", at(1), at(5), [fragment("T-1", [1], count=1)])
         await all_.kill("a")
-        await b.append("s1", at(6), at(7), [fragment("T-2", [1], count=1)])
+        await append_next(b, "s1", at(6), at(7), [fragment("T-2", [1], count=1)])
         c = await all_.join("c")
         await all_.leave("b")
         for _ in range(2):
-            await c.append("s1", at(6), at(7), [fragment("T-2", [1], count=1)])
-        await c.append("s1", at(8), at(9), [fragment("T-3", [1], count=1)])
+            await append_next(c, "s1", at(6), at(7), [fragment("T-2", [1], count=1)])
+        await append_next(c, "s1", at(8), at(9), [fragment("T-3", [1], count=1)])
         assert await c.position("s1") == at(9)
     assert units_of(store) == ["T-1", "T-2", "T-3"]
 
@@ -89,10 +91,10 @@ async def test_after_a_clean_stop_another_one_owns_the_log_at_once() -> None:
     async with members() as all_:
         await all_.join("a")
         b, c = await all_.join("b"), await all_.join("c")
-        await b.append("s0", at(1), at(5), [fragment("T-1", [1], count=1)])
+        await append_next(b, "s0", at(1), at(5), [fragment("T-1", [1], count=1)])
         await all_.leave("a")
-        await asyncio.wait_for(b.append("s0", at(6), at(7), [fragment("T-2", [2], count=1)]), LIMIT)
-        await asyncio.wait_for(c.append("s1", at(6), at(7), [fragment("T-3", [3], count=1)]), LIMIT)
+        await asyncio.wait_for(append_next(b, "s0", at(6), at(7), [fragment("T-2", [2], count=1)]), LIMIT)
+        await asyncio.wait_for(append_next(c, "s1", at(6), at(7), [fragment("T-3", [3], count=1)]), LIMIT)
         assert sorted(units_of(all_.store)) == ["T-1", "T-2", "T-3"]
         assert (b.owner is None) != (c.owner is None)
 
@@ -177,7 +179,7 @@ async def test_who_does_not_know_the_streams_identity_shares_the_log_all_the_sam
     async with members() as all_:
         await all_.join("a", identity=owner)
         b = await all_.join("b", identity=member)
-        await b.append("s0", at(1), at(5), [fragment("T", [1], count=1)])
+        await append_next(b, "s0", at(1), at(5), [fragment("T", [1], count=1)])
         assert units_of(all_.store) == ["T"]
 
 
@@ -188,7 +190,7 @@ async def test_a_member_of_a_stream_that_replaced_the_logs_own_is_refused_also_b
     async with members() as all_:
         a = await all_.join("a", identity=owner)
         b = await all_.join("b", identity="stream 1")
-        await b.append("s0", at(1), at(5), [fragment("T", [1], count=1)])
+        await append_next(b, "s0", at(1), at(5), [fragment("T", [1], count=1)])
         c = await all_.join("c", identity="stream 2", reached=False)
         await until(lambda: "has collected the stream stream 1, and this is stream 2" in told(caplog))
         assert not c.is_reached
@@ -216,7 +218,7 @@ class Flickering(SharedLog):
 async def test_a_log_that_is_gone_before_the_request_has_its_turn_is_waited_for_again() -> None:
     async with members() as all_:
         behind = await all_.join("a")
-        log = Flickering(all_.store, SETTINGS, UowSettings(), "s")
+        log = Flickering(all_.store, SETTINGS, UowSettings(), "s", all_.holders)
         asking = asyncio.create_task(log.position("s0"))
         await asyncio.sleep(0)
         log.show(behind)
@@ -234,7 +236,7 @@ async def test_a_member_that_restarts_under_its_worker_id_is_taken_again() -> No
         await all_.join("b")
         await all_.kill("b")
         b = await all_.join("b")
-        await b.append("s0", at(1), at(2), [fragment("T", [1], count=1)])
+        await append_next(b, "s0", at(1), at(2), [fragment("T", [1], count=1)])
 
 
 class Reports:
@@ -274,7 +276,7 @@ async def test_the_owner_asks_at_once_where_a_unit_waits_for_nothing_else(monkey
         one = replace(fragment("T", [1]), time=noon * 1_000_000, arrived_ms=noon)
         assert await b.begin(noon - 70_000) == noon - 70_000
         assert await b.begin(noon) == await a.begin(noon) == noon - 70_000, "the log has one beginning"
-        await b.append("s1", at(1), at(1), [one])
+        await append_next(b, "s1", at(1), at(1), [one])
         assert a.owner is not None
         owner = a.owner
         await until(lambda: owner.state.find("T") is not None)
@@ -315,9 +317,9 @@ async def test_a_backlog_reaches_the_followers(monkeypatch: pytest.MonkeyPatch) 
     async with members(backlog_units=1) as all_:
         a, b = await all_.join("a"), await all_.join("b")
         assert (a.backlog(), b.backlog()) == ("", "")
-        await b.append("s0", at(1), at(1), [fragment("T-1", [1], count=1)])
+        await append_next(b, "s0", at(1), at(1), [fragment("T-1", [1], count=1)])
         await until(lambda: "1 units of about" in b.backlog())
-        waiting = asyncio.create_task(b.append("s0", at(2), at(2), [fragment("T-2", [1], count=1)]))
+        waiting = asyncio.create_task(b.append("s0", at(2), at(2), [fragment("T-2", [1], count=1)], at(1)))
         await until(lambda: "1 units of about" in a.backlog())
         assert not waiting.done()
         waiting.cancel()
@@ -346,7 +348,7 @@ async def test_a_large_append_passes_whole() -> None:
         await all_.join("a")
         b = await all_.join("b")
         keys = range(10_000)
-        await b.append("s0", at(1), at(2), [fragment("T", keys, count=len(keys))])
+        await append_next(b, "s0", at(1), at(2), [fragment("T", keys, count=len(keys))])
         state = load_state(all_.store, P)
         (unit,) = state.units.values()
         assert unit.count == len(keys)
@@ -378,7 +380,7 @@ async def test_whoever_speaks_something_else_is_cut_off_and_disturbs_nobody(data
         await all_.join("a")
         b = await all_.join("b")
         await raw(address_of(all_.store), data)
-        await b.append("s0", at(1), at(2), [fragment("T", [1], count=1)])
+        await append_next(b, "s0", at(1), at(2), [fragment("T", [1], count=1)])
 
 
 async def test_a_program_that_comes_to_the_daemons_port_is_told_where_to_connect() -> None:
@@ -393,7 +395,7 @@ async def test_a_program_that_comes_to_the_daemons_port_is_told_where_to_connect
                 hellos.append((header[0], decode_hello(await reader.readexactly(int.from_bytes(header[3:])))))
             assert await reader.read() == b"", "the connection is closed"
         await network.hang_up(writer)
-        assert hellos[0] == (PEERS_HELLO, Hello((1,), "Kainite log"))
+        assert (hellos[0][0], hellos[0][1].versions, said_in(hellos[0][1]).name) == (PEERS_HELLO, (1,), "Kainite log")
         magic, refusal = hellos[1]
         assert (magic, refusal.versions) == (WALTZ_HELLO, ())
         assert "programs connect to the port of logApplicationsListen" in (refusal.message or "")
@@ -420,7 +422,7 @@ class Shards:
                         units = [
                             fragment(f"{shard}.{number}", [number], count=1) for number in range(reached + 1, last + 1)
                         ]
-                        await chosen.append(shard, at(reached + 1), at(last), units)
+                        await append_next(chosen, shard, at(reached + 1), at(last), units)
         self.done += 1
 
 
