@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from kainite.targets.postgresql.address import libpq_url
-from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opener import TargetOpener, TargetRequest
 from kainite_spark.targets.postgresql.target import PostgresTarget
 
 
-def _open(request: TargetRequest) -> Target:
-    return PostgresTarget(libpq_url(request.url), request.schema())
+def _open(request: TargetRequest) -> PostgresTarget:
+    return PostgresTarget(libpq_url(request.url), request.schema(), request.policy())
 
 
-OPENER = TargetOpener(_open)
+OPENER = TargetOpener(_open, hooks=_open)

@@ -77,7 +77,7 @@ def cut(statement: Statement, most: int) -> Iterator[Statement]:
             part, size = [], 0
         part.append(delta)
         size += weight
-    yield Statement(statement.shape, part)
+    yield Statement(statement.shape, part, statement.settles)
 
 
 def _insert(shape: StatementShape, table: Table) -> str:
