@@ -20,7 +20,7 @@ from simulation.loop import Process
 planner.FOLDED_LAYERS = 1  # a simulation's groups are too small to have many layers
 
 # The trigger that refuses units changes no row. As a barrier, in each unit, it would leave nothing to fold.
-sqlite_target.found_triggers = lambda *_: FoundHooks()
+vars(sqlite_target)["found_triggers"] = lambda *_: FoundHooks()
 
 Seen = Callable[[str], None]
 """Is told after each transaction, with the name of the process and of what it did."""

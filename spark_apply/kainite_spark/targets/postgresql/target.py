@@ -41,7 +41,7 @@ from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
 from kainite_spark.targets.postgresql.firing_hooks import KnownHooks, firing, found_hooks, reached
 from kainite_spark.targets.postgresql.hook_switch import switch_off, switch_on, switched_off
-from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
+from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, fixed_columns, parameters, render
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
 from kainite_spark.targets.statements.row_counts import check_rows
@@ -173,7 +173,7 @@ class PostgresSession:
     def _apply_once(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
         with self._transaction() as connection:
             found = self._hooks.read(connection)
-            sent = _Sent(fence, len(units))
+            sent = _Sent(fence, len(units), self._schema.catalogue)
             try:
                 with connection.pipeline():
                     self._send(connection, sent, units, planned(found.hooked))
@@ -214,6 +214,7 @@ class _Sent:
 
     fence: Fence
     units: int
+    catalogue: Catalogue
     acknowledgement: psycopg.Cursor | None = None
     types: psycopg.Cursor | None = None
     hooks: psycopg.Cursor | None = None
@@ -226,7 +227,8 @@ class _Sent:
         if self.types is not None and changed(self.types):
             raise _OutdatedTypesError
         for statement, cursor in self.cursors:
-            check_rows(statement, cursor.rowcount)
+            shape = statement.shape
+            check_rows(statement, cursor.rowcount, fixed_columns(shape, self.catalogue.tables[shape.table]))
 
     def failure(self, error: psycopg.Error) -> TargetError:
         """Returns Kainite's error for an error in the pipeline; a lost fence comes first, as it explains all others."""

@@ -37,6 +37,8 @@ class StatementShape:
             without the key's columns.
         key: the columns that identify the row: the primary key; () for an insert.
         moves: whether it is an update that changes its row's key; ``columns`` then hold the new key.
+        reached: whether the target may have made these deletes, or these changes of keys, by itself, by the action of a
+            foreign key, when their unit changed a parent.
     """
 
     table: str
@@ -44,6 +46,7 @@ class StatementShape:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     moves: bool = False
+    reached: bool = False
 
     @property
     def counts_rows(self) -> bool:
@@ -90,6 +93,7 @@ class Planner:
         self._net_effect = NetEffect(catalogue, self._stepper.keys)
         self._shapes: dict[tuple[object, ...], StatementShape] = {}
         self._opaque_keys: dict[str, frozenset[str]] = {}
+        self._cascaded: set[int] = set()
 
     def plan(self, units: Sequence[Unit], *, folded: bool = False, hooked: Collection[str] = ()) -> Iterator[Statement]:
         """Yields the statements that apply ``units``, given in log order, in one transaction.
@@ -103,6 +107,7 @@ class Planner:
             TargetRejectedError: a delta names a table or column that the target does not have, or
                 a key that is not the table's primary key.
         """
+        self._note_cascades(units)
         if not hooked:
             yield from self._layer_by_layer(units, folded=folded)
             return
@@ -112,6 +117,10 @@ class Planner:
                 yield from self._around_hooks(run.units[0], fires)
             else:
                 yield from self._layer_by_layer(run.units, folded=folded)
+
+    def _note_cascades(self, units: Iterable[Unit]) -> None:
+        """Notes which deltas the target may have made by itself when it is their turn."""
+        self._cascaded = {id(delta) for unit in units for delta in self._stepper.cascaded(unit.deltas)}
 
     def _firing(self, hooked: Collection[str]) -> Callable[[Delta], bool]:
         return lambda delta: self._table(delta.table).name in hooked
@@ -141,6 +150,7 @@ class Planner:
 
     def one_by_one(self, unit: Unit) -> Iterator[Statement]:
         """Yields a statement for each delta, in the source's order; raises as :meth:`plan`."""
+        self._note_cascades((unit,))
         for delta in unit.deltas:
             yield Statement(self._shape(delta), (delta,))
 
@@ -177,10 +187,11 @@ class Planner:
 
     def _shape(self, delta: Delta) -> StatementShape:
         moves = delta.op is Operation.UPDATE and (_moves(delta) or self._may_spell_anew(delta))
-        signature = (delta.table, delta.op, moves, *delta.key, None, *delta.row)
+        reached = bool(self._cascaded) and id(delta) in self._cascaded
+        signature = (delta.table, delta.op, moves, reached, *delta.key, None, *delta.row)
         shape = self._shapes.get(signature)
         if shape is None:
-            shape = self._shapes[signature] = _shape(self._table(delta.table), delta, moves)
+            shape = self._shapes[signature] = replace(_shape(self._table(delta.table), delta, moves), reached=reached)
         return shape
 
     def _may_spell_anew(self, delta: Delta) -> bool:

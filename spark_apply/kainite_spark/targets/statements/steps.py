@@ -23,7 +23,8 @@ source's order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -74,6 +75,33 @@ class Stepper:
         for delta, number in zip(deltas, numbers, strict=True):
             steps[number].append(delta)
         return [step for step in steps if step]
+
+    def cascaded(self, deltas: Sequence[Delta]) -> list[Delta]:
+        """Returns the deltas that the target may have made by itself when it is their turn.
+
+        They delete a row that another delete of the unit may take along, by a foreign key's action, or change a key that
+        another change of the unit may change. A source lists both. Where parents and children cannot be told apart (a
+        table that references itself, tables that do in a cycle), or the parent must come first (a key that moves with
+        its parent's), the action is before the delta.
+
+        Raises:
+            TargetRejectedError: as :meth:`steps`.
+        """
+        if len(deltas) < 2:
+            return []
+        try:
+            plans = [self._plan(delta.table) for delta in deltas]
+            if not any(plan.acts(delta) for delta, plan in zip(deltas, plans, strict=True)):
+                return []
+            touched = [_Touched.of(delta, plan) for delta, plan in zip(deltas, plans, strict=True)]
+        except DeltaError as error:
+            raise TargetRejectedError(str(error)) from error
+        written = Counter((each.op is Operation.DELETE, token) for each in touched for token in each.cascades)
+        return [
+            delta
+            for delta, each in zip(deltas, touched, strict=True)
+            if _gives_up_its_key(delta) and _written_by_another(each, written)
+        ]
 
     def _plan(self, name: str) -> TablePlan[str]:
         try:
@@ -166,6 +194,18 @@ class _Order:
         _raise(self.born if phase == 0 else self.changed if phase == 1 else self.deleted, delta.existence, place)
         _raise(self.deleted if phase == 2 else self.changed, delta.cascades, place)
         _raise(self.left if phase == 2 else self.read, delta.read, place)
+
+
+def _gives_up_its_key(delta: Delta) -> bool:
+    if delta.op is Operation.UPDATE:
+        return not delta.key.keys().isdisjoint(delta.row)
+    return delta.op is Operation.DELETE
+
+
+def _written_by_another(each: _Touched, written: Mapping[tuple[bool, str], int]) -> bool:
+    """Returns whether another delta of the same kind, deletes or changes, writes a cascade that this one reads."""
+    deletes = each.op is Operation.DELETE
+    return any(written.get((deletes, token), 0) > (token in each.cascades) for token in each.read)
 
 
 def _after(place: _Place, op: Operation) -> int:
