@@ -79,8 +79,8 @@ class Stepper:
     def cascaded(self, deltas: Sequence[Delta]) -> list[Delta]:
         """Returns the deltas that the target may have made by itself when it is their turn.
 
-        They delete a row that another delete of the unit may take along, by a foreign key's action, or change a key that
-        another change of the unit may change. A source lists both. Where parents and children cannot be told apart (a
+        They delete a row that another delete of the unit may take along, by a foreign key's action, or change a key
+        that another change of the unit may change. A source lists both. Where parents and children cannot be told apart (a
         table that references itself, tables that do in a cycle), or the parent must come first (a key that moves with
         its parent's), the action is before the delta.
 
