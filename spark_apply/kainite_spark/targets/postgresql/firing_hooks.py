@@ -90,7 +90,7 @@ class FiringHook:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedTables:
     """The relations that the catalogue's tables are, and those where a change of them may fire something.
 
     Attributes:
@@ -106,7 +106,7 @@ class Reached:
         return sorted(self.names)
 
 
-def reached(connection: psycopg.Connection, catalogue: Catalogue) -> Reached:
+def reached(connection: psycopg.Connection, catalogue: Catalogue) -> ReachedTables:
     """Asks which relations a change of the catalogue's tables may reach."""
     called = {table_name(table): name for name, table in catalogue.tables.items()}
     names: defaultdict[int, set[str]] = defaultdict(set)
@@ -115,10 +115,10 @@ def reached(connection: psycopg.Connection, catalogue: Catalogue) -> Reached:
         names[row.oid].add(called[row.name])
         if row.own:
             own[row.oid] = called[row.name]
-    return Reached({oid: frozenset(found) for oid, found in names.items()}, own)
+    return ReachedTables({oid: frozenset(found) for oid, found in names.items()}, own)
 
 
-def firing(connection: psycopg.Connection, where: Reached) -> Mapping[FiringHook, frozenset[str]]:
+def firing(connection: psycopg.Connection, where: ReachedTables) -> Mapping[FiringHook, frozenset[str]]:
     """Asks which hooks fire; returns them with the tables of the catalogue of which a change fires them."""
     return {
         FiringHook(

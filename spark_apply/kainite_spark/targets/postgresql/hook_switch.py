@@ -26,7 +26,7 @@ from psycopg import errors
 
 from kainite.base.errors import CatalogueError
 from kainite_spark.targets.hooks import Hook, HookPolicy
-from kainite_spark.targets.postgresql.firing_hooks import FiringHook, Reached, firing
+from kainite_spark.targets.postgresql.firing_hooks import FiringHook, ReachedTables, firing
 
 _TABLE: Final = "kainite_hooks_off"
 
@@ -56,7 +56,7 @@ _ROUNDS: Final = 3
 """Up to PostgreSQL 14 a partition's copy of a trigger is only seen to fire when that of the whole is disabled."""
 
 
-def switch_off(connection: psycopg.Connection, where: Reached, policy: HookPolicy) -> list[Hook]:
+def switch_off(connection: psycopg.Connection, where: ReachedTables, policy: HookPolicy) -> list[Hook]:
     """Disables all hooks that fire and may not; returns them. The caller commits.
 
     Raises:

@@ -199,8 +199,8 @@ class _Order:
                 alike = op is before and op in _ALIKE and token not in self.overlaps
                 step = max(step, place // 3 if alike else _after(place, op))
         for table in delta.takes:
-            if (place := self.given_up.get(table)) is not None:
-                step = max(step, _after(place, op))
+            if (given := self.given_up.get(table)) is not None:
+                step = max(step, _after(given, op))
         return step
 
     def _by_parents(self, delta: _Touched) -> int:

@@ -48,9 +48,12 @@ def test_a_tree_that_is_deleted_from_its_root(stores: Stores, told: bool, monkey
 def test_two_tables_in_a_cycle(stores: Stores, told: bool) -> None:
     store = stores.open(CYCLE + CLOSED[stores.database.kind])
     filled = [store.insert(t, **{"id": n, other: n}) for n in (1, 2) for t, other in (("a", "b"), ("b", "a"))]
-    before = (lambda column, n: {column: n}) if told else (lambda column, n: {})
-    first = [store.delete("a", before("b", 1), id=1), store.delete("b", before("a", 1), id=1)]
-    second = [store.delete("b", before("a", 2), id=2), store.delete("a", before("b", 2), id=2)]
+    gone = {
+        (t, n): store.delete(t, {other: n} if told else {}, id=n)
+        for n in (1, 2)
+        for t, other in (("a", "b"), ("b", "a"))
+    }
+    first, second = (gone["a", 1], gone["b", 1]), (gone["b", 2], gone["a", 2])
     units = [store.unit(1, *filled), store.unit(2, *first), store.unit(3, *second)]
     assert store.statuses(*units) == ["committed"] * 3
     assert (store.rows("a"), store.rows("b")) == ([], [])
