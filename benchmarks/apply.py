@@ -55,7 +55,7 @@ from kainite.log.contract import LogStore
 from kainite.log.format.entry import UnitStatus
 from kainite.owner.mount import mount
 from kainite.owner.owner import LogOwner
-from kainite.settings import ApplySettings, AwsSettings, Consistency, LogSettings, UowSettings
+from kainite.settings import ApplySettings, AwsSettings, Consistency, LogSettings, TargetTriggers, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
@@ -184,7 +184,7 @@ def run_kainite(url: str, orders: Sequence[Order], group_units: int) -> float:
 
 def run_units(url: str, catalogue: Catalogue, units: Sequence[Unit], options: ApplyOptions) -> float:
     """Applies units as a job instance does; returns seconds."""
-    target = open_target(url, catalogue)
+    target = open_target(url, catalogue, apply=ApplySettings(triggers=TargetTriggers.FIRE))
     target.prepare(catalogue)
     with psycopg.connect(url) as connection:
         connection.execute("TRUNCATE kainite_applied, kainite_fence")
@@ -290,7 +290,7 @@ def spark(url: str) -> Iterator[Callable[[Sequence[Order]], float]]:
     with _moto_server() as endpoint, spark_context("local[2]", "benchmark") as context:
         settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)
         catalogue = reflect(url)
-        target = open_target(url, catalogue)
+        target = open_target(url, catalogue, apply=ApplySettings(triggers=TargetTriggers.FIRE))
         target.prepare(catalogue)
         tables = (f"{LOG_TABLE}-{number}" for number in itertools.count())
 
@@ -341,7 +341,7 @@ def compare_consistency(options: argparse.Namespace) -> dict[str, list[float]]:
                 connection.execute(SLOW.format(seconds=options.statement_millis / 1000).encode())
         settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)
         catalogue = reflect(url)
-        target = open_target(url, catalogue)
+        target = open_target(url, catalogue, apply=ApplySettings(triggers=TargetTriggers.FIRE))
         target.prepare(catalogue)
         mixes = {
             "orders": make_units(make_orders(options.units), catalogue),

@@ -16,7 +16,7 @@ import click
 
 from kainite import settings
 from kainite.aws import clients as aws
-from kainite.base.errors import SettingsError, SparkUnavailableError
+from kainite.base.errors import SparkUnavailableError
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
@@ -45,6 +45,7 @@ from kainite_spark.driver.session import spark_context
 from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets.contract import Target
+from kainite_spark.targets.hooks_report import show, switch_on, target_url
 from kainite_spark.targets.opening import most_units, open_target
 
 
@@ -53,7 +54,9 @@ from kainite_spark.targets.opening import most_units, open_target
 @click.option("--once", is_flag=True, help="Apply all units that are in the log, then end.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as a JSON object at the end.")
 @click.option("--adopt-target", is_flag=True, help="Take a target that went back as it is: what it lacks is lost.")
-def apply(properties: Path, once: bool, as_json: bool, adopt_target: bool) -> None:
+@click.option("--check", is_flag=True, help="Only show the target's tables and triggers; exit 1 where it is refused.")
+@click.option("--triggers-on", is_flag=True, help="Only switch on what targetTriggers=off has switched off.")
+def apply(properties: Path, once: bool, as_json: bool, adopt_target: bool, check: bool, triggers_on: bool) -> int:
     """Applies units of work to the target, each exactly once.
 
     Runs until TERM or Ctrl-C, then ends after the current micro-batch. Several may be started: one applies
@@ -63,14 +66,21 @@ def apply(properties: Path, once: bool, as_json: bool, adopt_target: bool) -> No
     Examples:
       kainite apply -p app.properties               follow the log
       kainite apply -p app.properties --once --json catch up, and print a summary
+      kainite apply -p app.properties --check       which tables fold, and which triggers fire
+      kainite apply -p app.properties --triggers-on at a cut-over, when the apply job has ended
     """
     configured = settings.load(properties, needs=("applicationName",))
+    if triggers_on:
+        return switch_on(configured)
+    if check:
+        return show(configured, as_json=as_json)
     tell_warnings(configured)
     summary = run(configured, once=once, adopts=adopt_target)
     if as_json:
         say_json(_as_json(summary))
     else:
         say(_as_text(summary))
+    return 0
 
 
 def run(configured: Settings, *, once: bool = False, adopts: bool = False) -> ApplySummary:
@@ -140,9 +150,7 @@ def _fed(configured: Settings, store: LogStore, name: str, *, once: bool) -> Ite
 def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Target, CurrentTarget]]:
     """Gives the target, prepared, and what opens it anew; closes all at the end."""
     apply, uow = configured.apply, configured.uow
-    url = apply.target
-    if url is None:
-        raise SettingsError(f"{configured.path}: target is missing: the URL of the database that units are applied to")
+    url = target_url(configured)
     load = partial(load_catalogue, uow.catalogue_file, url, apply.schemas)
     catalogue = patiently(load, stop)
     with contextlib.ExitStack() as opened:

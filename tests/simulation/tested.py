@@ -37,6 +37,10 @@ WATERMARK_TESTS = "tests/kainite/log/collecting/test_watermark.py"
 NAMES_TESTS = "tests/kainite/owner/test_names.py"
 WENT_BACK_TESTS = "tests/kainite_spark/driver/test_went_back.py"
 NET_EFFECT = "kainite_spark.targets.statements.net_effect"
+STATEMENTS = "kainite_spark.targets.statements"
+FIRING_HOOKS = "kainite_spark.targets.postgresql.firing_hooks"
+CONFORMANCE = "tests/kainite_spark/targets/conformance"
+TRIGGER_TESTS = f"{CONFORMANCE}/test_triggers.py"
 NET_EFFECT_TESTS = "tests/kainite_spark/targets/statements/test_net_effect.py"
 
 
@@ -296,6 +300,14 @@ def _never_acts(original: Any) -> Any:
     return of
 
 
+def _fires_nothing(_: Any) -> Any:
+    return lambda planner, hooked: lambda delta: False
+
+
+def _as_it_came(_: Any) -> Any:
+    return lambda stepper, deltas: deltas
+
+
 def _without_drift(self: Any, at: float) -> float:
     ahead: float = self._ahead
     return ahead
@@ -534,6 +546,16 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{WENT_BACK_TESTS}::test_every_earlier_state_that_lacks_a_committed_unit_is_refused_and_no_other"),
     _tested("latest mark stays", "kainite_spark.driver.outcomes:Outcomes.truncate", _marks_go,
             "tests/kainite_spark/driver/test_outcomes.py::test_the_latest_mark_is_read_back_and_never_truncated"),
+    _tested("a trigger ends a fold", f"{STATEMENTS}.planner:Planner._firing", _fires_nothing,
+            f"{TRIGGER_TESTS}::test_no_change_is_folded_past_a_trigger_on_another_table"),
+    _tested("a trigger that comes later is seen", f"{FIRING_HOOKS}:KnownHooks.changed", answering(False),
+            f"{TRIGGER_TESTS}::test_a_trigger_that_comes_later_stops_the_job_before_it_changes_anything"),
+    _tested("triggers are refused", "kainite_spark.targets.hooks:HookPolicy.unwanted", answering([]),
+            f"{TRIGGER_TESTS}::test_triggers_are_refused_at_the_start_and_named_with_what_they_do"),
+    _tested("who gives a value up comes first", f"{STATEMENTS}.steps:Stepper._in_order", _as_it_came,
+            f"{CONFORMANCE}/test_unnumbered_units.py::test_a_row_makes_room_for_another_in_each_order_of_arrival"),
+    _tested("a cascade that the source tells is met", f"{STATEMENTS}.steps:Stepper.cascaded", answering([]),
+            f"{CONFORMANCE}/test_cascades_that_the_source_tells.py::test_a_tree_that_is_deleted_from_its_root"),
     *(
         ShownByTest(mutation, test)
         for mutation, test in (

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.settings import ApplySettings
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
@@ -137,11 +138,11 @@ class Stores:
         self._sessions: list[TargetSession] = []
         self._targets: list[Target] = []
 
-    def open(self, ddl: str = SHOP, schemas: tuple[str, ...] = ()) -> Store:
+    def open(self, ddl: str = SHOP, schemas: tuple[str, ...] = (), apply: ApplySettings | None = None) -> Store:
         self.database.run(ddl)
         # A loader cannot be asked for its tables; the database behind it can.
         catalogue = load_catalogue(None, self.database.target, schemas) or reflect(self.database.url, schemas)
-        target = open_target(self.database.target, catalogue)
+        target = open_target(self.database.target, catalogue, apply=apply)
         self._targets.append(target)
         target.prepare(catalogue)
         target.raise_generation("0", 1)

@@ -20,7 +20,7 @@ command line win over it. Begin reading with :mod:`~kainite.settings.settings` a
 
 from kainite.settings.kinds.audit_trail import S3Folder
 from kainite.settings.loading.examination import Examination, examine, load
-from kainite.settings.sections.apply import ApplySettings, AwsFrom, Consistency, OnFailure
+from kainite.settings.sections.apply import ApplySettings, AwsFrom, Consistency, OnFailure, TargetTriggers
 from kainite.settings.sections.aws import AwsSettings, ClientSettings
 from kainite.settings.sections.child import ChildProtocol, ChildSettings
 from kainite.settings.sections.extract import ExtractMode, ExtractOffsets, ExtractSettings, ExtractSpread
@@ -65,6 +65,7 @@ __all__ = [
     "ServiceSettings",
     "Settings",
     "StreamSettings",
+    "TargetTriggers",
     "UnknownKey",
     "UowEnd",
     "UowOrder",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kainite.settings import ApplySettings, MarkersSettings
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target
+from kainite_spark.targets.hooks import HookPolicy, HookSwitch
 from kainite_spark.targets.schema import Schema
 
 
@@ -38,6 +39,10 @@ class TargetRequest:
         assert self.catalogue is not None, "a database has a catalogue"
         return Schema.of(self.catalogue, self.levels)
 
+    def policy(self) -> HookPolicy:
+        """Returns which triggers and rules of a target may fire; raises CatalogueError if it names no table."""
+        return HookPolicy.of(self.apply, self.catalogue)
+
 
 def _group_units(apply: ApplySettings) -> int:
     return apply.group_units
@@ -49,8 +54,10 @@ class TargetOpener:
 
     Attributes:
         open: returns a target; opens no connection and starts no process.
+        hooks: returns the target whose triggers and rules are looked at; None for a kind that has none to look at.
         most_units: returns how many units a group has at most; a kind that loads fewer at once says so.
     """
 
     open: Callable[[TargetRequest], Target]
     most_units: Callable[[ApplySettings], int] = _group_units
+    hooks: Callable[[TargetRequest], HookSwitch] | None = None

@@ -8,6 +8,7 @@ from kainite.settings import ApplySettings, MarkersSettings
 from kainite.settings.kinds.target_kinds import kind_of
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target
+from kainite_spark.targets.hooks import HookSwitch
 from kainite_spark.targets.opener import TargetOpener, TargetRequest
 
 
@@ -34,6 +35,16 @@ def open_target(
     """
     request = TargetRequest(url, catalogue, levels, apply or ApplySettings(), markers or MarkersSettings())
     return _opener(url).open(request)
+
+
+def open_hooks(url: str, catalogue: Catalogue, apply: ApplySettings) -> HookSwitch | None:
+    """Returns the target, so that its triggers can be looked at; None for a kind that has none to look at.
+
+    Raises:
+        SettingsError, MissingExtraError, CatalogueError: as :func:`open_target`.
+    """
+    hooks = _opener(url).hooks
+    return None if hooks is None else hooks(TargetRequest(url, catalogue, None, apply, MarkersSettings()))
 
 
 def most_units(apply: ApplySettings) -> int:

@@ -26,6 +26,14 @@ class Consistency(StrEnum):
     CONFLICT = "conflict"
 
 
+class TargetTriggers(StrEnum):
+    """What becomes of triggers and rules of the target that fire when units are applied."""
+
+    REFUSE = "refuse"
+    FIRE = "fire"
+    OFF = "off"
+
+
 class AwsFrom(StrEnum):
     """The AWS credentials of Spark's executors."""
 
@@ -68,6 +76,23 @@ class ApplySettings:
         "`prefix`: units are committed in log order, so that a reader of the target sees the source as it once was; "
         "`conflict`: only units that conflict are, and others in parallel.",
         default=Consistency.PREFIX,
+    )
+    triggers: TargetTriggers = own(
+        "targetTriggers",
+        choice(TargetTriggers),
+        Reload.NEXT_JOB,
+        "Triggers and rules of the target that fire when units are applied. `refuse`: the apply job ends with a list "
+        "of them; `fire`: they fire; `off`: the apply job switches them off in the target, until "
+        "`kainite apply --triggers-on` (docs/operations.md).",
+        default=TargetTriggers.REFUSE,
+    )
+    trigger_tables: tuple[str, ...] = own(
+        "targetTriggerTables",
+        names(),
+        Reload.NEXT_JOB,
+        "Tables whose triggers and rules are meant: they fire, whatever `targetTriggers` says.",
+        default=(),
+        otherwise="none",
     )
     instances: int = own(
         "applyInstances", whole(0, 10_000), Reload.NEXT_JOB, "Job instances; 0 for Spark's parallelism.", default=0

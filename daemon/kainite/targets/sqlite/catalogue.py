@@ -29,7 +29,6 @@ _FOREIGN_KEYS = (
     "FROM pragma_foreign_key_list(:name) ORDER BY id, seq"
 )
 _MADE = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = :name"
-_TRIGGERS = "SELECT count(*) AS count FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(:name)"
 _ALL_INDEXES = "SELECT name, partial FROM pragma_index_list(:name)"
 
 _HIDDEN_GENERATED = (2, 3)
@@ -140,8 +139,7 @@ class SqliteCatalogue:
 
     def _judged(self, table: str, columns: Sequence[Column]) -> tuple[str, ...] | None:
         """Returns :attr:`~kainite.uow.catalogue.tables.Table.judged` of a table."""
-        [triggers] = self._about(_TRIGGERS, table)
-        if triggers["count"] or any(column.generated for column in columns):
+        if any(column.generated for column in columns):
             return None
         if any(index["partial"] or None in self._index_columns(index) for index in self._about(_ALL_INDEXES, table)):
             return None

@@ -49,6 +49,7 @@ class FileColumn(msgspec.Struct, omit_defaults=True):
     family: TypeFamily
     nullable: bool = True
     generated: bool = False
+    identity: bool = False
 
 
 class FileUniqueKey(msgspec.Struct, omit_defaults=True):

@@ -7,7 +7,7 @@ foreign tables and Kainite's own tables (``kainite_…``) are not target tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kainite.base.errors import CatalogueError
 from kainite.settings.kinds.target_kinds import kind_of
@@ -47,7 +47,24 @@ def _catalogue(reader: CatalogueReader, schemas: Sequence[str]) -> Catalogue:
     found = [_table(table, default) for schema in wanted for table in _found(reader, schema)]
     if not found:
         raise CatalogueError(f"target has no tables in schema {', '.join(map(str, wanted))}")
-    return Catalogue({table.name: table for table in found}, default)
+    return Catalogue(_by_name(found), default)
+
+
+def _by_name(found: Sequence[Table]) -> Mapping[str, Table]:
+    """Returns tables by the names that deltas use.
+
+    Raises:
+        CatalogueError: two tables have one name, as ``x`` in schema ``sales`` and ``sales.x`` in the default schema.
+    """
+    named: dict[str, Table] = {}
+    for table in found:
+        other = named.setdefault(table.name, table)
+        if other is not table:
+            raise CatalogueError(
+                f"deltas cannot tell two tables apart that are both called {table.name}: in the schemas "
+                f"{other.schema!r} and {table.schema!r}. Rename one, or leave one schema out of targetSchemas"
+            )
+    return named
 
 
 def _found(reader: CatalogueReader, schema: str | None) -> Sequence[FoundTable]:
@@ -85,5 +102,10 @@ def _foreign_keys(found: Iterable[FoundForeignKey], default: str | None) -> tupl
 
 
 def _called(schema: str | None, name: str, default: str | None) -> str:
-    """Returns a table's name as deltas call it."""
-    return name if schema in (None, default) else f"{schema}.{name}"
+    """Returns a table's name as deltas call it.
+
+    A table of the default schema whose own name begins with the schema's has the schema before it like any other:
+    ``public.x`` is the table ``x``, and ``public.public.x`` the table ``public.x``.
+    """
+    bare = schema is None or (schema == default and not name.startswith(f"{schema}."))
+    return name if bare else f"{schema}.{name}"

@@ -31,7 +31,8 @@ class TypeFamily(StrEnum):
 class Column:
     """A column: ``type`` is the target's own spelling, fit for a cast in its SQL.
 
-    ``generated`` columns are computed by the target and never written; identity columns are not.
+    ``generated`` columns are computed by the target and never written; identity columns are not. ``identity`` is set
+    for one that is GENERATED ALWAYS: an insert may write it, an update may not.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Column:
     family: TypeFamily
     nullable: bool = True
     generated: bool = False
+    identity: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,9 @@ class Table:
     table, whose rows include this table's. That table need not be in the catalogue.
 
     ``judged`` has the columns whose values the target judges by more than their type and the keys (a CHECK, a
-    domain). It is None when that is not known, and when the target does more with a change than to make it: a trigger,
-    a rule, an expression that is computed, a row that moves to another partition.
+    domain). It is None when that is not known, and when the target does more with a change than to make it: an
+    expression that is computed, a row that moves to another partition. Triggers and rules are not told here: sessions
+    of the apply job ask for them in each transaction.
 
     ``defaults`` has the columns that the target may fill in by itself where an insert does not name them: by a default,
     an identity, a sequence; generated columns need not be there. It is None when that is not known.

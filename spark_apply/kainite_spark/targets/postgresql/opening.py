@@ -5,15 +5,14 @@ from __future__ import annotations
 from kainite.base.errors import SettingsError
 from kainite.settings.kinds.target_url import problem_of_database_url
 from kainite.targets.postgresql.address import libpq_url
-from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opener import TargetOpener, TargetRequest
 from kainite_spark.targets.postgresql.target import PostgresTarget
 
 
-def _open(request: TargetRequest) -> Target:
+def _open(request: TargetRequest) -> PostgresTarget:
     if problem := problem_of_database_url(request.url):
         raise SettingsError(f"the target's address {problem}")
-    return PostgresTarget(libpq_url(request.url), request.schema())
+    return PostgresTarget(libpq_url(request.url), request.schema(), request.policy())
 
 
-OPENER = TargetOpener(_open)
+OPENER = TargetOpener(_open, hooks=_open)

@@ -6,6 +6,12 @@ function with its length checked, an object goes into a ``jsonb`` column unchang
 A column that is not in the list gets its default. The record also holds the values that identify the
 row, under the key's columns. An update that changes its key sends the old keys in a second
 parameter, which ``ROWS FROM`` joins to the first by position.
+
+An update cannot write a column that is GENERATED ALWAYS AS IDENTITY. Such a column is compared in its place: where the
+row has another value, the update meets no row, and its unit is refused.
+
+A row whose key the target may have changed already, with its parent's, is found by its old key or by its new one. If
+there are two rows, the update gives both one key, which the target refuses.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ def render(shape: StatementShape, table: Table) -> str:
         case Operation.INSERT:
             return _insert(shape, table)
         case Operation.UPSERT:
-            return f"{_insert(shape, table)} {_on_conflict(shape)}"
+            return f"{_insert(shape, table)} {_on_conflict(shape, table)}"
         case Operation.UPDATE:
             return _update(shape, table)
         case Operation.DELETE:
@@ -48,6 +54,13 @@ def render(shape: StatementShape, table: Table) -> str:
 def table_name(table: Table) -> str:
     """Returns a table's name as PostgreSQL reads it."""
     return ".".join(_plainly_quoted(part) for part in (table.schema, table.bare_name) if part)
+
+
+def fixed_columns(shape: StatementShape, table: Table) -> tuple[str, ...]:
+    """Returns the columns of an update or upsert that only an insert can write."""
+    if shape.op not in (Operation.UPDATE, Operation.UPSERT):
+        return ()
+    return tuple(column for column in shape.columns if table.columns[column].identity)
 
 
 def parameters(shape: StatementShape, deltas: Sequence[Delta]) -> tuple[str, ...]:
@@ -77,38 +90,58 @@ def cut(statement: Statement, most: int) -> Iterator[Statement]:
             part, size = [], 0
         part.append(delta)
         size += weight
-    yield Statement(statement.shape, part)
+    yield Statement(statement.shape, part, statement.settles)
 
 
 def _insert(shape: StatementShape, table: Table) -> str:
     columns = ", ".join(map(_quoted, shape.columns))
     selected = ", ".join(f"d.{_quoted(column)}" for column in shape.columns)
     source = f"{_records()} AS d({_typed(table, shape.columns)})"
-    return f"INSERT INTO {_table_name(table)} ({columns}) OVERRIDING SYSTEM VALUE SELECT {selected} FROM {source}"
+    into = f"{_table_name(table)} AS t ({columns})"
+    return f"INSERT INTO {into} OVERRIDING SYSTEM VALUE SELECT {selected} FROM {source}"
 
 
-def _on_conflict(shape: StatementShape) -> str:
+def _on_conflict(shape: StatementShape, table: Table) -> str:
     target = ", ".join(map(_quoted, shape.key))
-    changed = [_quoted(column) for column in shape.columns if column not in shape.key]
-    action = f"UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}" if changed else "NOTHING"
-    return f"ON CONFLICT ({target}) DO {action}"
+    fixed = fixed_columns(shape, table)
+    others = [column for column in shape.columns if column not in shape.key]
+    changed = [_quoted(column) for column in others if column not in fixed]
+    if not others:
+        return f"ON CONFLICT ({target}) DO NOTHING"
+    # A table has one identity at most: where it is not in the key, the key can be written.
+    assigned = ", ".join(f"{c} = excluded.{c}" for c in changed or map(_quoted, shape.key))
+    same = " AND ".join(f"t.{c} = excluded.{c}" for c in map(_quoted, fixed))
+    return f"ON CONFLICT ({target}) DO UPDATE SET {assigned}{f' WHERE {same}' if same else ''}"
 
 
 def _update(shape: StatementShape, table: Table) -> str:
     if shape.moves:
         return _moving_update(shape, table)
-    assigned = ", ".join(f"{_quoted(column)} = d.{_quoted(column)}" for column in shape.columns)
+    fixed = fixed_columns(shape, table)
+    assigned = ", ".join(f"{_quoted(c)} = d.{_quoted(c)}" for c in shape.columns if c not in fixed)
     columns = tuple(dict.fromkeys((*shape.key, *shape.columns)))
     source = f"{_records()} AS d({_typed(table, columns)})"
-    return f"UPDATE {_table_name(table)} AS t SET {assigned} FROM {source} WHERE {_same_key(shape)}"
+    found = " AND ".join(f"t.{c} = d.{c}" for c in map(_quoted, dict.fromkeys((*shape.key, *fixed))))
+    if not assigned:
+        return f"SELECT FROM {_table_name(table)} AS t, {source} WHERE {found} FOR NO KEY UPDATE OF t"
+    return f"UPDATE {_table_name(table)} AS t SET {assigned} FROM {source} WHERE {found}"
 
 
 def _moving_update(shape: StatementShape, table: Table) -> str:
     rows = f"{_records()} AS ({_typed(table, shape.columns)})"
     keys = f"{_records()} AS ({_typed(table, shape.key)})"
     names = [f"new{i}" for i in range(len(shape.columns))] + [f"old{i}" for i in range(len(shape.key))]
-    assigned = ", ".join(f"{_quoted(column)} = d.new{i}" for i, column in enumerate(shape.columns))
-    found = " AND ".join(f"t.{_quoted(column)} = d.old{i}" for i, column in enumerate(shape.key))
+    fixed = fixed_columns(shape, table)
+    new = {column: f"d.new{i}" for i, column in enumerate(shape.columns)}
+    old = [f"t.{_quoted(column)} = d.old{i}" for i, column in enumerate(shape.key)]
+    assigned = ", ".join(f"{_quoted(column)} = {value}" for column, value in new.items() if column not in fixed)
+    found = " AND ".join((*old, *(f"t.{_quoted(column)} = {new[column]}" for column in fixed)))
+    if shape.reached:
+        moved = " AND ".join(f"t.{_quoted(column)} = {new[column]}" for column in shape.key if column in new)
+        kept = [each for column, each in zip(shape.key, old, strict=True) if column not in new]
+        found = f"({found} OR {' AND '.join((moved, *kept))})"
+    if not assigned:  # the key is the identity, and changes
+        assigned = ", ".join(f"{_quoted(column)} = {value}" for column, value in new.items())
     source = f"ROWS FROM ({rows}, {keys}) AS d({', '.join(names)})"
     return f"UPDATE {_table_name(table)} AS t SET {assigned} FROM {source} WHERE {found}"
 

@@ -9,7 +9,8 @@ and writes the acknowledgements, so that
   the second waits, then fails there, and not at a row, which would look like the unit's own fault.
 
 A session reopens a lost connection. If the connection is lost during the commit, the units'
-acknowledgements tell whether they are applied. Constraints and triggers stay on.
+acknowledgements tell whether they are applied. Constraints stay on; which triggers fire, and that it is no other ones
+than the statements were made for, is :mod:`~kainite_spark.targets.postgresql.firing_hooks`'s.
 
 Each transaction begins with settings of its own (:func:`_pin`), which cost no round trip in the pipeline.
 
@@ -24,22 +25,27 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import psycopg
 from psycopg import errors
 
-from kainite.base.errors import TargetBusyError, TargetError, TargetRejectedError
+from kainite.base.errors import CatalogueError, TargetBusyError, TargetError, TargetRejectedError
 from kainite.base.logs import event
+from kainite.settings import TargetTriggers
 from kainite.targets.postgresql.connection import connect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing, tell_switched_off
 from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.postgresql import ledger
 from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
-from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
+from kainite_spark.targets.postgresql.firing_hooks import KnownHooks, firing, found_hooks, reached
+from kainite_spark.targets.postgresql.hook_switch import switch_off, switch_on, switched_off
+from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, fixed_columns, parameters, render
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
 from kainite_spark.targets.statements.row_counts import check_rows
@@ -77,6 +83,17 @@ A check that was planned while the table was nearly empty reads all of it for ea
 took 1,533 microseconds of processor time a unit, and takes 214 with plans that are made for each transaction."""
 
 
+# Two sessions that run CREATE TABLE IF NOT EXISTS at the same time may fail in the system catalogue.
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('kainite_applied'))"
+
+_Plan: TypeAlias = Callable[[Collection[str]], Iterable[Statement]]
+"""Makes the statements of a transaction, given the tables of which a change may fire a trigger or a rule."""
+
+
+class _OutdatedHooksError(Exception):
+    """Other triggers fire than those that the transaction's statements were made for."""
+
+
 class _OutdatedTypesError(Exception):
     """Columns have got other types than those that the transaction's statements spell."""
 
@@ -84,9 +101,10 @@ class _OutdatedTypesError(Exception):
 class PostgresSession:
     """One connection, one transaction at a time; implements :class:`kainite_spark.targets.contract.TargetSession`."""
 
-    def __init__(self, url: str, schema: Schema) -> None:
+    def __init__(self, url: str, schema: Schema, policy: HookPolicy) -> None:
         self._url = url
         self._schema = schema
+        self._hooks = KnownHooks(schema.catalogue, policy)
         self._planner = Planner(schema.catalogue, schema.levels)
         self._types = ColumnTypes()
         self._sql: dict[StatementShape, str] = {}
@@ -99,10 +117,10 @@ class PostgresSession:
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         if units:
-            self._apply(fence, units, lambda: self._planner.plan(units, folded=folded))
+            self._apply(fence, units, lambda hooked: self._planner.plan(units, folded=folded, hooked=hooked))
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
-        self._apply(fence, (unit,), lambda: self._planner.one_by_one(unit))
+        self._apply(fence, (unit,), lambda _: self._planner.one_by_one(unit))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -144,36 +162,46 @@ class PostgresSession:
             except psycopg.Error:
                 self.close()
 
-    def _apply(self, fence: Fence, units: Sequence[Unit], planned: Callable[[], Iterable[Statement]]) -> None:
+    def _apply(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
         for _ in range(_TRIES):
             try:
-                return self._apply_once(fence, units, planned())
+                return self._apply_once(fence, units, planned)
+            except _OutdatedHooksError:
+                self._hooks.forget()
             except _OutdatedTypesError:
                 self._forget_types()
             except TargetRejectedError:
-                if not self._types_changed():
+                if not self._outdated():
                     raise
                 self._forget_types()
-        raise TargetBusyError("PostgreSQL: columns get other types again and again")
+                self._hooks.forget()
+        raise TargetBusyError("PostgreSQL: columns get other types, or tables other triggers, again and again")
 
-    def _types_changed(self) -> bool:
+    def _outdated(self) -> bool:
         with self._transaction() as connection:
             _pin(connection, ROW_WAIT_S)
+            if self._hooks.changed(self._hooks.ask(connection)):
+                return True
             return changed(self._types.ask(connection, self._types.tables))
 
     def _forget_types(self) -> None:
         self._types.forget()
         self._sql.clear()
 
-    def _apply_once(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
+    def _apply_once(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
         with self._transaction() as connection:
-            sent = _Sent(fence, len(units))
+            if not self._hooks.are_known:
+                _pin(connection, ROW_WAIT_S)
+            found = self._hooks.read(connection)
+            sent = _Sent(fence, len(units), self._schema.catalogue)
             try:
                 with connection.pipeline(), values_refused():
-                    self._send(connection, sent, units, statements)
+                    self._send(connection, sent, units, planned(found.hooked))
             except psycopg.Error as error:
                 raise sent.failure(error) from error
             sent.check()
+            if sent.hooks is not None and self._hooks.changed(sent.hooks):
+                raise _OutdatedHooksError
 
     def _send(
         self, connection: psycopg.Connection, sent: _Sent, units: Sequence[Unit], statements: Iterable[Statement]
@@ -194,7 +222,10 @@ class PostgresSession:
                 table = self._types.table(connection, self._schema.catalogue.tables[shape.table])
                 sql = self._sql[shape] = render(shape, table)
             sent.cursors.append((statement, connection.execute(sql, parameters(shape, statement.deltas))))
+            if statement.settles:
+                self._hooks.settle(connection, cyclic=self._schema.cyclic)
         if sent.cursors:
+            sent.hooks = self._hooks.ask(connection)
             sent.types = self._types.ask(connection, {statement.shape.table for statement, _ in sent.cursors})
 
 
@@ -204,8 +235,10 @@ class _Sent:
 
     fence: Fence
     units: int
+    catalogue: Catalogue
     acknowledgement: psycopg.Cursor | None = None
     types: psycopg.Cursor | None = None
+    hooks: psycopg.Cursor | None = None
     cursors: list[tuple[Statement, psycopg.Cursor]] = field(default_factory=list)
 
     def check(self) -> None:
@@ -215,7 +248,8 @@ class _Sent:
         if self.types is not None and changed(self.types):
             raise _OutdatedTypesError
         for statement, cursor in self.cursors:
-            check_rows(statement, cursor.rowcount)
+            shape = statement.shape
+            check_rows(statement, cursor.rowcount, fixed_columns(shape, self.catalogue.tables[shape.table]))
 
     def failure(self, error: psycopg.Error) -> TargetError:
         """Returns Kainite's error for an error in the pipeline; a lost fence comes first, as it explains all others."""
@@ -240,29 +274,51 @@ class PostgresTarget:
     Attributes:
         url: ``postgresql://…``, as libpq takes it; ``repr`` leaves it out, since it may hold a password.
         schema: the database's tables.
+        policy: which triggers and rules may fire.
         driver: the connection of all methods but ``connect``, which one thread calls.
     """
 
     url: str = field(repr=False)
     schema: Schema
+    policy: HookPolicy = field(default_factory=HookPolicy)
     driver: DriverConnection = field(default_factory=DriverConnection, repr=False, compare=False)
 
     def connect(self) -> PostgresSession:
-        session = PostgresSession(self.url, self.schema)
+        session = PostgresSession(self.url, self.schema, self.policy)
         session.open()
         return session
 
     def prepare(self, catalogue: Catalogue) -> None:
         Schema.of(catalogue)
         with self._transaction() as connection:
-            # Two sessions that run CREATE TABLE IF NOT EXISTS at the same time may fail in the system catalogue.
-            connection.execute("SELECT pg_advisory_xact_lock(hashtext('kainite_applied'))")
+            connection.execute(_ONE_AT_A_TIME)
             elsewhere = connection.execute(_ELSEWHERE).fetchone()
             if elsewhere is not None and elsewhere[0]:
                 told = "Kainite's tables are in other schemas, and are made anew"
                 event(_LOG, logging.WARNING, told, schemas=", ".join(elsewhere[0]))
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
+            self._look_at_hooks(connection)
+
+    def hooks(self) -> FoundHooks:
+        with self._transaction() as connection:
+            where = reached(connection, self.schema.catalogue)
+            return found_hooks(firing(connection, where), switched_off(connection))
+
+    def switch_on(self) -> Sequence[Hook]:
+        with self._transaction() as connection:
+            connection.execute(_ONE_AT_A_TIME)
+            return switch_on(connection)
+
+    def _look_at_hooks(self, connection: psycopg.Connection) -> None:
+        """Switches off what may not fire, if the policy says so; refuses what is left of it."""
+        where = reached(connection, self.schema.catalogue)
+        if self.policy.triggers is TargetTriggers.OFF:
+            tell_switched_off(switch_off(connection, where, self.policy))
+        firing_now = tuple(each.hook for each in firing(connection, where))
+        if unwanted := self.policy.unwanted(firing_now):
+            raise CatalogueError(refusal(unwanted))
+        tell_firing(firing_now)
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from kainite.targets.sqlite.address import path_of
-from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opener import TargetOpener, TargetRequest
 from kainite_spark.targets.sqlite.target import SqliteTarget
 
 
-def _open(request: TargetRequest) -> Target:
-    return SqliteTarget(path_of(request.url), request.schema())
+def _open(request: TargetRequest) -> SqliteTarget:
+    return SqliteTarget(path_of(request.url), request.schema(), request.policy())
 
 
-OPENER = TargetOpener(_open)
+OPENER = TargetOpener(_open, hooks=_open)

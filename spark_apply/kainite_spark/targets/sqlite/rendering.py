@@ -47,12 +47,14 @@ def parameters(shape: StatementShape, table: Table, delta: Delta) -> list[Value]
     values = [_value(table, column, image[column]) for column in shape.columns]
     if shape.op in (Operation.UPDATE, Operation.DELETE):
         values += [_value(table, column, delta.key[column]) for column in shape.key]
+    if _found_moved(shape):
+        values += [_value(table, column, image[column]) for column in shape.key]
     return values
 
 
 def _insert(shape: StatementShape, table: Table) -> str:
     columns = ", ".join(map(quoted, shape.columns))
-    return f"INSERT INTO {quoted(table.name)} ({columns}) VALUES ({', '.join('?' * len(shape.columns))})"
+    return f"INSERT INTO {quoted(table.name)} AS t ({columns}) VALUES ({', '.join('?' * len(shape.columns))})"
 
 
 def _on_conflict(shape: StatementShape) -> str:
@@ -62,7 +64,13 @@ def _on_conflict(shape: StatementShape) -> str:
 
 
 def _where(shape: StatementShape) -> str:
-    return " AND ".join(f"{quoted(column)} = ?" for column in shape.key)
+    found = " AND ".join(f"{quoted(column)} = ?" for column in shape.key)
+    return f"({found}) OR ({found})" if _found_moved(shape) else found
+
+
+def _found_moved(shape: StatementShape) -> bool:
+    """Returns whether a row is found by its new key too: SQLite may have changed it already, with its parent's."""
+    return shape.reached and shape.moves
 
 
 def _value(table: Table, column: str, value: Json) -> Value:

@@ -3,30 +3,44 @@
 SQLite has one writer at a time, so ``BEGIN IMMEDIATE`` is the only lock: to advance the fence waits for the
 transaction in progress, and every transaction that writes reads the fence first. Foreign keys are checked
 after each statement, which writes one row. If tables reference each other in a cycle, all checks are
-deferred to the commit (``PRAGMA defer_foreign_keys``).
+deferred to the commit (``PRAGMA defer_foreign_keys``). Each transaction reads first which triggers there are
+(:mod:`~kainite_spark.targets.sqlite.firing_triggers`).
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
-from kainite.base.errors import TargetBusyError, TargetError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import (
+    CatalogueError,
+    TargetBusyError,
+    TargetError,
+    TargetRejectedError,
+    TargetUnavailableError,
+)
+from kainite.settings import TargetTriggers
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing
 from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.sqlite import ledger
+from kainite_spark.targets.sqlite.firing_triggers import found_triggers
 from kainite_spark.targets.sqlite.rendering import parameters, render
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
 from kainite_spark.targets.statements.row_counts import check_rows
 from kainite_spark.targets.statements.unit_values import values_refused
 
 _BUSY_SECONDS = 5.0
+
+_Plan: TypeAlias = Callable[[Collection[str]], Iterable[Statement]]
+"""Makes the statements of a transaction, given the tables of which a change may fire a trigger."""
 
 # Primary result codes that are not the unit's fault: the file, the disk, a lock of another connection. Any other code
 # in a unit's statement, or in its commit, refuses the unit.
@@ -51,8 +65,9 @@ _UNAVAILABLE = frozenset(
 class SqliteSession:
     """A connection to SQLite; implements :class:`kainite_spark.targets.contract.TargetSession`."""
 
-    def __init__(self, path: str, schema: Schema) -> None:
+    def __init__(self, path: str, schema: Schema, policy: HookPolicy) -> None:
         self._schema = schema
+        self._policy = policy
         self._planner = Planner(schema.catalogue, schema.levels)
         self._sql: dict[StatementShape, str] = {}
         self._connection = _connect(path)
@@ -64,20 +79,23 @@ class SqliteSession:
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         if units:
-            self._apply(fence, units, self._planner.plan(units, folded=folded))
+            self._apply(fence, units, lambda hooked: self._planner.plan(units, folded=folded, hooked=hooked))
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
-        self._apply(fence, (unit,), self._planner.one_by_one(unit))
+        self._apply(fence, (unit,), lambda _: self._planner.one_by_one(unit))
 
     def close(self) -> None:
         self._connection.close()
 
-    def _apply(self, fence: Fence, units: Sequence[Unit], statements: Iterable[Statement]) -> None:
+    def _apply(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
         with _transaction(self._connection) as connection, values_refused():
             self._acknowledge(connection, fence, units)
+            found = found_triggers(connection, self._schema.catalogue)
+            if unwanted := self._policy.unwanted(found.firing):
+                raise TargetError(refusal(unwanted))
             if self._schema.cyclic:
                 connection.execute("PRAGMA defer_foreign_keys = ON")
-            for statement in statements:
+            for statement in planned(found.hooked):
                 self._execute(connection, statement)
 
     def _acknowledge(self, connection: sqlite3.Connection, fence: Fence, units: Sequence[Unit]) -> None:
@@ -109,15 +127,30 @@ class SqliteTarget:
 
     path: str
     schema: Schema
+    policy: HookPolicy = field(default_factory=HookPolicy)
 
     def connect(self) -> SqliteSession:
-        return SqliteSession(self.path, self.schema)
+        return SqliteSession(self.path, self.schema, self.policy)
 
     def prepare(self, catalogue: Catalogue) -> None:
         Schema.of(catalogue)
         with self._transaction() as connection:
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
+            firing = found_triggers(connection, self.schema.catalogue).firing
+        if unwanted := self.policy.unwanted(firing):
+            raise CatalogueError(
+                _undisabled(unwanted) if self.policy.triggers is TargetTriggers.OFF else refusal(unwanted)
+            )
+        tell_firing(firing)
+
+    def hooks(self) -> FoundHooks:
+        with self._transaction() as connection:
+            return found_triggers(connection, self.schema.catalogue)
+
+    def switch_on(self) -> Sequence[Hook]:
+        """Does nothing: SQLite's triggers cannot be switched off."""
+        return ()
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
@@ -151,6 +184,13 @@ class SqliteTarget:
                 yield connection
         finally:
             connection.close()
+
+
+def _undisabled(unwanted: Sequence[Hook]) -> str:
+    dropped = "; ".join(f'DROP TRIGGER "{hook.name}"' for hook in unwanted)
+    return (
+        f"targetTriggers=off: SQLite cannot switch a trigger off. Drop them, and make them again afterwards: {dropped}"
+    )
 
 
 def _compare(connection: sqlite3.Connection, log_partition: str, mark: TargetMark | None) -> None:

@@ -11,12 +11,13 @@ when they are folded. So a later change is folded only if
 * it is surely of the same row: table and key are spelled alike. Deltas whose keys may be equal (one token) and are not
   spelled alike end what can be folded, as a delete and a change of the key do;
 * the target makes no other change in between that may touch the row: a delta that makes a foreign key act ends what
-  can be folded in all tables;
+  can be folded in all tables, and so does one that may fire a trigger
+  (:mod:`~kainite_spark.targets.statements.hooked_runs`);
 * each value that is dropped would surely have been taken: it is the one that stays, or its column takes it by its type
   (:mod:`~kainite_spark.targets.statements.accepted_values`) and neither a key, a foreign key nor a CHECK names it;
 * it brings no column that these name and that the head does not write, nor, behind an insert or upsert, one that must
   not be null: without it, the head might be refused;
-* the table is one of which the catalogue tells all this, without triggers, rules, expressions and partitions
+* the table is one of which the catalogue tells all this, without expressions and partitions
   (:attr:`~kainite.uow.catalogue.tables.Table.judged`).
 
 The row counts of the folded changes are not checked any more. Each of them is right whenever the head's is: the head
@@ -94,6 +95,28 @@ class NetEffect:
         return rules
 
 
+def why_not_folded(catalogue: Catalogue, keys: TouchedKeys[str], name: str) -> str | None:
+    """Returns why changes of a table's rows are not folded; None if they are, where no trigger is in the way."""
+    table = catalogue.tables[name]
+    if _is_part(table, whole=any(one.part_of == name for one in catalogue.tables.values())):
+        return "it has partitions or heirs, or is one"
+    return _hindrance(table, keys.plan(name))
+
+
+def _is_part(table: Table, *, whole: bool) -> bool:
+    return whole or table.part_of is not None
+
+
+def _hindrance(table: Table, plan: TablePlan[str]) -> str | None:
+    if len(plan.rows) != 1:
+        return "it has no primary key"
+    if plan.unclear:
+        return "a unique index is partial, or on an expression or a generated column"
+    if table.judged is None:
+        return "an index, a generated column, row security or a missing right may refuse one change and not the other"
+    return None
+
+
 class _Signing:
     """Tells the signatures of units that have lost deltas.
 
@@ -150,14 +173,15 @@ class _FoldRules:
     @classmethod
     def of(cls, table: Table, plan: TablePlan[str]) -> _FoldRules | None:
         """Returns a table's rules; None where changes of its rows are not folded."""
-        if table.judged is None or len(plan.rows) != 1 or plan.unclear:
+        if table.judged is None or _hindrance(table, plan) is not None:
             return None
         referring = [each.key.columns for each in plan.named] + [each.key.columns for each in plan.parents]
+        identities = [name for name, column in table.columns.items() if column.identity]
         keys = [key.columns for key in plan.unique] + [frozenset(key.columns) for key in table.foreign_keys]
         return cls(
             key=plan.rows[0],
             primary_key=table.primary_key,
-            guarded=frozenset(table.judged).union(*referring, *keys),
+            guarded=frozenset(table.judged).union(*referring, *keys, identities),
             required=frozenset(name for name, column in table.columns.items() if not column.nullable),
             accepts={name: accepting(column) for name, column in table.columns.items()},
         )
@@ -211,8 +235,7 @@ class _TableFolding:
             whole: whether other tables are part of it, whose deltas may be on its rows.
         """
         may_act = any(key.on_delete or key.on_change for key in plan.named)
-        part = whole or table.part_of is not None
-        return cls(plan, may_act, None if part else _FoldRules.of(table, plan))
+        return cls(plan, may_act, None if _is_part(table, whole=whole) else _FoldRules.of(table, plan))
 
 
 class _Fold:

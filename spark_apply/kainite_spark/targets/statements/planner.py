@@ -4,13 +4,14 @@ Units come layer by layer (:mod:`kainite_spark.targets.statements.layers`), a un
 (:mod:`kainite_spark.targets.statements.steps`). Within a step: inserts and upserts by ascending precedence, then
 updates, then deletes by descending precedence. Deltas of one table that write the same columns share a
 statement. Rows of a table that references itself come parents first when they are written, children
-first when they are deleted. A target renders the statements in its own SQL.
+first when they are deleted. Changes that may fire a trigger keep their places
+(:mod:`kainite_spark.targets.statements.hooked_runs`). A target renders the statements in its own SQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import ClassVar, TypeAlias
 
@@ -18,6 +19,7 @@ from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Table, TypeFamily
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.statements.hooked_runs import runs, segments
 from kainite_spark.targets.statements.layers import conflict_layers
 from kainite_spark.targets.statements.net_effect import NetEffect
 from kainite_spark.targets.statements.self_reference import depths, references_itself
@@ -35,6 +37,8 @@ class StatementShape:
             without the key's columns.
         key: the columns that identify the row: the primary key; () for an insert.
         moves: whether it is an update that changes its row's key; ``columns`` then hold the new key.
+        reached: whether the target may have made these deletes, or these changes of keys, by itself, by the action of a
+            foreign key, when their unit changed a parent.
     """
 
     table: str
@@ -42,6 +46,7 @@ class StatementShape:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     moves: bool = False
+    reached: bool = False
 
     @property
     def counts_rows(self) -> bool:
@@ -51,10 +56,17 @@ class StatementShape:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One set-based statement; its ``deltas`` touch different rows and all have ``shape``."""
+    """One set-based statement.
+
+    Attributes:
+        shape: all its deltas have it.
+        deltas: they touch different rows.
+        settles: whether what triggers have deferred is done behind it, as at the end of the unit alone.
+    """
 
     shape: StatementShape
     deltas: Sequence[Delta]
+    settles: bool = False
 
     MAX_ROWS: ClassVar[int] = 10_000
 
@@ -81,18 +93,52 @@ class Planner:
         self._net_effect = NetEffect(catalogue, self._stepper.keys)
         self._shapes: dict[tuple[object, ...], StatementShape] = {}
         self._opaque_keys: dict[str, frozenset[str]] = {}
+        self._cascaded: set[int] = set()
 
-    def plan(self, units: Sequence[Unit], *, folded: bool = False) -> Iterator[Statement]:
+    def plan(self, units: Sequence[Unit], *, folded: bool = False, hooked: Collection[str] = ()) -> Iterator[Statement]:
         """Yields the statements that apply ``units``, given in log order, in one transaction.
 
         Args:
             units: in log order.
             folded: whether changes of one row may be made as one; they are where units stand in many layers.
+            hooked: the tables of which a change may fire a trigger or a rule.
 
         Raises:
             TargetRejectedError: a delta names a table or column that the target does not have, or
                 a key that is not the table's primary key.
         """
+        self._note_cascades(units)
+        if not hooked:
+            yield from self._layer_by_layer(units, folded=folded)
+            return
+        fires = self._firing(frozenset(hooked))
+        for run in runs(units, fires):
+            if run.hooked:
+                yield from self._around_hooks(run.units[0], fires)
+            else:
+                yield from self._layer_by_layer(run.units, folded=folded)
+
+    def _note_cascades(self, units: Iterable[Unit]) -> None:
+        """Notes which deltas the target may have made by itself when it is their turn."""
+        self._cascaded = {id(delta) for unit in units for delta in self._stepper.cascaded(unit.deltas)}
+
+    def _firing(self, hooked: Collection[str]) -> Callable[[Delta], bool]:
+        return lambda delta: self._table(delta.table).name in hooked
+
+    def _around_hooks(self, unit: Unit, fires: Callable[[Delta], bool]) -> Iterator[Statement]:
+        """Yields the statements of a unit that may fire something; the last one settles."""
+        waiting: Statement | None = None
+        for segment in segments(unit.deltas, fires):
+            for statement in chain.from_iterable(map(self._ordered, self._stepper.steps(tuple(segment)))):
+                alone = fires(statement.deltas[0])
+                for part in (Statement(statement.shape, (d,)) for d in statement.deltas) if alone else (statement,):
+                    if waiting is not None:
+                        yield waiting
+                    waiting = part
+        if waiting is not None:
+            yield replace(waiting, settles=True)
+
+    def _layer_by_layer(self, units: Sequence[Unit], *, folded: bool) -> Iterator[Statement]:
         for layer in self._layers(units, folded=folded):
             steps = zip_longest(*(self._stepper.steps(unit.deltas) for unit in layer), fillvalue=())
             for step in steps:
@@ -104,6 +150,7 @@ class Planner:
 
     def one_by_one(self, unit: Unit) -> Iterator[Statement]:
         """Yields a statement for each delta, in the source's order; raises as :meth:`plan`."""
+        self._note_cascades((unit,))
         for delta in unit.deltas:
             yield Statement(self._shape(delta), (delta,))
 
@@ -140,10 +187,11 @@ class Planner:
 
     def _shape(self, delta: Delta) -> StatementShape:
         moves = delta.op is Operation.UPDATE and (_moves(delta) or self._may_spell_anew(delta))
-        signature = (delta.table, delta.op, moves, *delta.key, None, *delta.row)
+        reached = bool(self._cascaded) and id(delta) in self._cascaded
+        signature = (delta.table, delta.op, moves, reached, *delta.key, None, *delta.row)
         shape = self._shapes.get(signature)
         if shape is None:
-            shape = self._shapes[signature] = _shape(self._table(delta.table), delta, moves)
+            shape = self._shapes[signature] = replace(_shape(self._table(delta.table), delta, moves), reached=reached)
         return shape
 
     def _may_spell_anew(self, delta: Delta) -> bool:

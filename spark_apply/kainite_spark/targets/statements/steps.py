@@ -13,6 +13,12 @@ ignores case, are one row here too. Of two such deltas the later one
   parent is inserted, and before that by the source's order; two deletes come in any order, but a child's not in an
   earlier step than the parent's if the source deletes the child first.
 
+* comes in a later step, too, if it takes a unique value in a table in which an earlier delete does not tell which
+  values it gives up.
+
+Where the source does not number its deltas, their order is derived first
+(:mod:`~kainite_spark.targets.statements.derived_order`).
+
 A delete goes to the unit's last step if nothing that depends on it comes later, so that children whose parent is not
 known are gone before their parent.
 
@@ -23,7 +29,8 @@ source's order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -33,6 +40,7 @@ from kainite.uow.delta import Delta, Operation
 from kainite.uow.touched.deltas import TouchedKeys
 from kainite.uow.touched.key import PLAIN
 from kainite.uow.touched.plan import TablePlan
+from kainite_spark.targets.statements.derived_order import PlannedDelta, derived_order
 
 PHASES = {Operation.INSERT: 0, Operation.UPSERT: 0, Operation.UPDATE: 1, Operation.DELETE: 2}
 
@@ -50,6 +58,7 @@ class Stepper:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.keys = TouchedKeys(catalogue, PLAIN)
+        self._catalogue = catalogue
         self._overlaps = self.keys.overlaps()
 
     def steps(self, deltas: Sequence[Delta]) -> list[list[Delta]]:
@@ -61,6 +70,7 @@ class Stepper:
         if len(deltas) < 2:
             return [list(deltas)]
         try:
+            deltas = self._in_order(deltas)
             plans = [self._plan(delta.table) for delta in deltas]
             if _independent(deltas, plans):
                 return [list(deltas)]
@@ -69,11 +79,51 @@ class Stepper:
             raise TargetRejectedError(str(error)) from error
         order = _Order(self._overlaps)
         numbers = [order.step(each) for each in touched]
-        _postpone_deletes(touched, numbers, self._overlaps)
+        unknown = [_parent_unknown(delta, plan) for delta, plan in zip(deltas, plans, strict=True)]
+        _postpone_deletes(touched, numbers, self._overlaps, unknown)
         steps: list[list[Delta]] = [[] for _ in range(max(numbers) + 1)]
         for delta, number in zip(deltas, numbers, strict=True):
             steps[number].append(delta)
         return [step for step in steps if step]
+
+    def _in_order(self, deltas: Sequence[Delta]) -> Sequence[Delta]:
+        """Returns the deltas in the source's order, as far as it is known."""
+        if all(delta.ordinal is not None for delta in deltas) or all(d.op is Operation.INSERT for d in deltas):
+            return deltas
+        return derived_order([self._planned(delta) for delta in deltas])
+
+    def _planned(self, delta: Delta) -> PlannedDelta:
+        plan = self._plan(delta.table)
+        table = self._catalogue.find(delta.table)
+        assert table is not None, "a table with a plan is in the catalogue"
+        return PlannedDelta(delta, table.name, plan, frozenset(key.parent for key in table.foreign_keys))
+
+    def cascaded(self, deltas: Sequence[Delta]) -> list[Delta]:
+        """Returns the deltas that the target may have made by itself when it is their turn.
+
+        They delete a row that another delete of the unit may take along, by a foreign key's action, or change a key
+        that another change of the unit may change. A source lists both. Where parents and children cannot be told
+        apart (a table that references itself, tables that do in a cycle), or the parent must come first (a key that
+        moves with its parent's), the action is before the delta.
+
+        Raises:
+            TargetRejectedError: as :meth:`steps`.
+        """
+        if len(deltas) < 2:
+            return []
+        try:
+            plans = [self._plan(delta.table) for delta in deltas]
+            if not any(plan.acts(delta) for delta, plan in zip(deltas, plans, strict=True)):
+                return []
+            touched = [_Touched.of(delta, plan) for delta, plan in zip(deltas, plans, strict=True)]
+        except DeltaError as error:
+            raise TargetRejectedError(str(error)) from error
+        written = Counter((each.op is Operation.DELETE, token) for each in touched for token in each.cascades)
+        return [
+            delta
+            for delta, each in zip(deltas, touched, strict=True)
+            if _gives_up_its_key(delta) and _written_by_another(each, written)
+        ]
 
     def _plan(self, name: str) -> TablePlan[str]:
         try:
@@ -91,12 +141,26 @@ class _Touched:
     existence: set[str] = field(default_factory=set)
     cascades: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
+    gives_up: set[str] = field(default_factory=set)
+    takes: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, delta: Delta, plan: TablePlan[str]) -> _Touched:
         touched = cls(delta.op)
         plan.add(delta, touched.rows, touched.existence, touched.cascades, touched.read)
+        if plan.unique:
+            (touched.gives_up if delta.op is Operation.DELETE else touched.takes).update(_unknown_values(delta, plan))
         return touched
+
+
+def _unknown_values(delta: Delta, plan: TablePlan[str]) -> set[str]:
+    """Returns the table if a delete gives up unique values there that it does not tell, or another delta takes some."""
+    old = {**delta.before, **delta.key}
+    if delta.op is Operation.DELETE:
+        return {key.table for key in plan.unique if key.token(old) is None and key.unknown(old)}
+    new = {**old, **delta.row}
+    written = (key for key in plan.unique if not key.columns.isdisjoint(delta.row))
+    return {key.table for key in written if key.token(new) is not None}
 
 
 @dataclass(slots=True)
@@ -108,6 +172,7 @@ class _Order:
         rows: by token, the last place and operation that touched a row or a unique value.
         born, changed, deleted: by token, the last place that wrote it of an insert or upsert that makes a parent,
             an update or upsert that changes one, a delete.
+        given_up: by table, the last place of a delete that gives up unique values which it does not tell.
         read, left: by token, the last place that read it of a delta that is no delete, and of a delete.
     """
 
@@ -118,6 +183,7 @@ class _Order:
     deleted: dict[str, _Place] = field(default_factory=dict)
     read: dict[str, _Place] = field(default_factory=dict)
     left: dict[str, _Place] = field(default_factory=dict)
+    given_up: dict[str, _Place] = field(default_factory=dict)
 
     def step(self, delta: _Touched) -> int:
         """Returns the step of the next delta in the source's order."""
@@ -132,6 +198,9 @@ class _Order:
                 place, before = last
                 alike = op is before and op in _ALIKE and token not in self.overlaps
                 step = max(step, place // 3 if alike else _after(place, op))
+        for table in delta.takes:
+            if (given := self.given_up.get(table)) is not None:
+                step = max(step, _after(given, op))
         return step
 
     def _by_parents(self, delta: _Touched) -> int:
@@ -162,10 +231,23 @@ class _Order:
 
     def _remember(self, delta: _Touched, place: _Place) -> None:
         self.rows.update(dict.fromkeys(delta.rows, (place, delta.op)))
+        _raise(self.given_up, delta.gives_up, place)
         phase = PHASES[delta.op]
         _raise(self.born if phase == 0 else self.changed if phase == 1 else self.deleted, delta.existence, place)
         _raise(self.deleted if phase == 2 else self.changed, delta.cascades, place)
         _raise(self.left if phase == 2 else self.read, delta.read, place)
+
+
+def _gives_up_its_key(delta: Delta) -> bool:
+    if delta.op is Operation.UPDATE:
+        return not delta.key.keys().isdisjoint(delta.row)
+    return delta.op is Operation.DELETE
+
+
+def _written_by_another(each: _Touched, written: Mapping[tuple[bool, str], int]) -> bool:
+    """Returns whether another delta of the same kind, deletes or changes, writes a cascade that this one reads."""
+    deletes = each.op is Operation.DELETE
+    return any(written.get((deletes, token), 0) > (token in each.cascades) for token in each.read)
 
 
 def _after(place: _Place, op: Operation) -> int:
@@ -181,9 +263,16 @@ def _raise(last: dict[str, _Place], tokens: Iterable[str], place: _Place) -> Non
 def _independent(deltas: Sequence[Delta], plans: Sequence[TablePlan[str]]) -> bool:
     """Returns whether no two deltas share a row or a unique value, and no delta makes the target change other rows."""
     seen: set[str] = set()
+    given_up: set[str] = set()
     for delta, plan in zip(deltas, plans, strict=True):
         if plan.acts(delta):
             return False
+        if plan.unique:
+            touched = _unknown_values(delta, plan)
+            if delta.op is Operation.DELETE:
+                given_up |= touched
+            elif not given_up.isdisjoint(touched):
+                return False
         if (token := plan.lone(delta)) is not None:
             if token in seen:
                 return False
@@ -197,10 +286,13 @@ def _independent(deltas: Sequence[Delta], plans: Sequence[TablePlan[str]]) -> bo
     return True
 
 
-def _postpone_deletes(touched: Sequence[_Touched], numbers: list[int], overlaps: frozenset[str]) -> None:
+def _postpone_deletes(
+    touched: Sequence[_Touched], numbers: list[int], overlaps: frozenset[str], unknown: Sequence[bool]
+) -> None:
     """Moves deletes to the last step, as far as nothing that comes later depends on them.
 
-    A delete that stays may be that of a parent; then deletes of children stay too.
+    A delete that stays may be that of a parent; then deletes of children stay too, and those whose parents are
+    ``unknown``.
     """
     free = _free(touched, overlaps)
     deletes = [index for index, delta in enumerate(touched) if delta.op is Operation.DELETE]
@@ -208,8 +300,13 @@ def _postpone_deletes(touched: Sequence[_Touched], numbers: list[int], overlaps:
     parents = {token for index in deletes for token in touched[index].existence | touched[index].cascades}
     final = max(numbers)
     for index in deletes:
-        if free[index] and not (staying and touched[index].read & parents):
+        if free[index] and not (staying and (touched[index].read & parents or unknown[index])):
             numbers[index] = final
+
+
+def _parent_unknown(delta: Delta, plan: TablePlan[str]) -> bool:
+    old = {**delta.before, **delta.key}
+    return any(parent.key.token(old) is None and parent.key.unknown(old) for parent in plan.parents)
 
 
 def _free(touched: Sequence[_Touched], overlaps: frozenset[str]) -> list[bool]:
@@ -218,16 +315,19 @@ def _free(touched: Sequence[_Touched], overlaps: frozenset[str]) -> list[bool]:
     rows: set[str] = set()
     written: set[str] = set()
     read: set[str] = set()
+    taken: set[str] = set()
     for index in range(len(touched) - 1, -1, -1):
         delta = touched[index]
         if delta.op is Operation.DELETE and delta.rows.isdisjoint(overlaps):
             free[index] = (
                 rows.isdisjoint(delta.rows)
+                and taken.isdisjoint(delta.gives_up)
                 and written.isdisjoint(delta.read)
                 and all(into.isdisjoint(own) for into in (read, written) for own in (delta.existence, delta.cascades))
             )
         else:
             rows |= delta.rows
+            taken |= delta.takes
             written |= delta.existence
             written |= delta.cascades
             read |= delta.read

@@ -154,7 +154,7 @@ def test_a_file_that_is_no_database_is_unavailable(tmp_path: Path) -> None:
         ("CREATE TABLE t (id integer PRIMARY KEY, a integer, b integer AS (a + 1))", None),
         (
             "CREATE TABLE t (id integer PRIMARY KEY, a integer);CREATE TRIGGER g AFTER UPDATE ON T BEGIN SELECT 1; END",
-            None,
+            (),
         ),
     ],
 )

@@ -163,3 +163,10 @@ def test_a_unit_of_ten_thousand_deltas(shop: Store, group_units: int) -> None:
     assert shop.statuses(shop.unit(1, *lines, *changes, *gone), other, group_units=group_units) == ["committed"] * 2
     counted = shop.database.rows("SELECT count(*), sum(qty) FROM order_line")
     assert [tuple(map(int, row)) for row in counted] == [(5_000, 7_000)]
+
+
+def test_a_table_that_is_called_excluded(stores: Stores) -> None:
+    store = stores.open("CREATE TABLE excluded (id bigint PRIMARY KEY, v integer)")
+    units = [store.unit(1, store.insert("excluded", id=1, v=1)), store.unit(2, store.upsert("excluded", id=1, v=2))]
+    assert store.statuses(*units) == ["committed"] * 2
+    assert store.rows("excluded") == [(1, 2)]

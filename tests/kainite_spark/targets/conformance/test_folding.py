@@ -6,6 +6,7 @@ units that the target must refuse, too, wherever they stand. Deltas tell what th
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from psycopg.conninfo import conninfo_to_dict
 
 from kainite.log.format.entry import Outcome
 from kainite.uow.delta import Delta, Operation
@@ -209,3 +211,47 @@ def test_updates_of_one_hot_row_are_one_statement(on_sqlite: Replay) -> None:
         ("leaf", 100, 99),
         ("item", 1, 99),
     ]
+
+
+TWO_LONG = """
+    CREATE TABLE doc (id integer PRIMARY KEY, a text, b text);
+    CREATE INDEX ON doc (a, b);
+"""
+
+
+def test_two_values_that_an_index_cannot_hold_together_are_not_dropped(postgres: str) -> None:
+    stores = Stores(Database(postgres))
+    store = stores.open(TWO_LONG)
+    wild = random.Random(4)
+    long = ["".join(chr(wild.randint(0x10000, 0x2FFFF)) for _ in range(600)) for _ in range(2)]
+    units = [
+        store.unit(1, store.insert("doc", id=1, a="x", b="y")),
+        store.unit(2, store.update("doc", {"id": 1}, a=long[0], b=long[1])),
+        store.unit(3, store.update("doc", {"id": 1}, a="x", b="y")),
+    ]
+    outcomes = store.apply(*units)
+    stores.close()
+    assert [outcome.status.value for outcome in outcomes] == ["committed", "failed", "blocked"]
+    assert "index row size" in (outcomes[1].cause or "")
+
+
+@pytest.mark.parametrize("right", ["INSERT", "UPDATE", "UPDATE (w)"])
+def test_a_change_that_the_role_may_not_make_is_not_folded_away(postgres: str, right: str) -> None:
+    role = f"half_{conninfo_to_dict(postgres)['dbname']}"
+    others = {"INSERT": "SELECT, UPDATE", "UPDATE": "SELECT, INSERT", "UPDATE (w)": "SELECT, INSERT, UPDATE (id, n)"}
+    database = Database(postgres)
+    database.run(
+        f"{DDL} CREATE ROLE {role} LOGIN; GRANT ALL ON SCHEMA public TO {role}; GRANT {others[right]} ON item TO {role}"
+    )
+    stores = Stores(Database(f"{postgres}&user={role}"))
+    try:
+        store = stores.open("SELECT")
+        units = [
+            store.unit(1, store.insert("item", id=1, n=0, w=1)),
+            store.unit(2, store.update("item", {"id": 1}, w=2)),
+        ]
+        expected = ["failed", "blocked"] if right == "INSERT" else ["committed", "failed"]
+        assert store.statuses(*units) == expected
+    finally:
+        stores.close()
+        database.run(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")

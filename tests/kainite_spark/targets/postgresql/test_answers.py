@@ -9,6 +9,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from kainite.base.errors import TargetUnavailableError
+from kainite.settings import ApplySettings, TargetTriggers
 from support.stores import Database, Store, Stores
 
 GUARDED = """
@@ -65,7 +66,7 @@ def one_of_seven_fails(store: Store, table: str, **row: object) -> str:
 @pytest.mark.parametrize("deferred", ["", "DEFERRABLE INITIALLY DEFERRED"], ids=["at once", "at the commit"])
 @pytest.mark.parametrize("code", ["SH001", "20000", "55000", "2D000", "42501", "P0001", "25006", "40000", "XX001"])
 def test_a_code_that_a_trigger_raises_fails_its_unit_alone(stores: Stores, code: str, deferred: str) -> None:
-    store = stores.open(GUARDED.format(deferred))
+    store = stores.open(GUARDED.format(deferred), apply=ApplySettings(triggers=TargetTriggers.FIRE))
     assert "not 44" in one_of_seven_fails(store, "item", id=44, note=code)
 
 

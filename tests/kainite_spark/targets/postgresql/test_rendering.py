@@ -18,11 +18,12 @@ D = 'json_to_recordset(%s::json) AS d("id" bigint'
     [
         (
             StatementShape("item", Operation.INSERT, ("id", "v"), ()),
-            f'INSERT INTO "public"."item" ("id", "v") OVERRIDING SYSTEM VALUE SELECT d."id", d."v" FROM {D}, "v" text)',
+            f'INSERT INTO "public"."item" AS t ("id", "v") OVERRIDING SYSTEM VALUE '
+            f'SELECT d."id", d."v" FROM {D}, "v" text)',
         ),
         (
             StatementShape("item", Operation.UPSERT, ("id",), ("id",)),
-            f'INSERT INTO "public"."item" ("id") OVERRIDING SYSTEM VALUE SELECT d."id" FROM {D}) '
+            f'INSERT INTO "public"."item" AS t ("id") OVERRIDING SYSTEM VALUE SELECT d."id" FROM {D}) '
             'ON CONFLICT ("id") DO NOTHING',
         ),
         (

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from kainite.base.errors import TargetRejectedError, TargetUnavailableError
+from kainite.settings import ApplySettings, TargetTriggers
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.postgresql.target import _connect
 from support.stores import Database, Stores
@@ -107,14 +108,15 @@ def test_schemas_identity_generated_and_default_columns(stores: Stores) -> None:
 
 
 def test_a_trigger_may_refuse_and_may_not_swallow(stores: Stores) -> None:
-    store = stores.open("""
+    ddl = """
         CREATE TABLE t (id bigint PRIMARY KEY);
         CREATE FUNCTION guard() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             IF NEW.id = 2 THEN RAISE EXCEPTION 'no twos'; END IF;
             IF NEW.id = 3 THEN RETURN NULL; END IF;
             RETURN NEW; END $$;
         CREATE TRIGGER guard BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION guard();
-    """)
+    """
+    store = stores.open(ddl, apply=ApplySettings(triggers=TargetTriggers.FIRE))
     outcomes = store.apply(*(store.unit(tid, store.insert("t", id=tid)) for tid in (1, 2, 3)))
     assert [outcome.status for outcome in outcomes] == ["committed", "failed", "failed"]
     assert "no twos" in (outcomes[1].cause or "")

@@ -20,14 +20,17 @@ ITEM = table("item", {**columns(id=INTEGER, v=TEXT), "b": BLOB})
 @pytest.mark.parametrize(
     ("shape", "sql"),
     [
-        (StatementShape("item", Operation.INSERT, ("id", "v"), ()), 'INSERT INTO "item" ("id", "v") VALUES (?, ?)'),
+        (
+            StatementShape("item", Operation.INSERT, ("id", "v"), ()),
+            'INSERT INTO "item" AS t ("id", "v") VALUES (?, ?)',
+        ),
         (
             StatementShape("item", Operation.UPSERT, ("id", "v"), ("id",)),
-            'INSERT INTO "item" ("id", "v") VALUES (?, ?) ON CONFLICT ("id") DO UPDATE SET "v" = excluded."v"',
+            'INSERT INTO "item" AS t ("id", "v") VALUES (?, ?) ON CONFLICT ("id") DO UPDATE SET "v" = excluded."v"',
         ),
         (
             StatementShape("item", Operation.UPSERT, ("id",), ("id",)),
-            'INSERT INTO "item" ("id") VALUES (?) ON CONFLICT ("id") DO NOTHING',
+            'INSERT INTO "item" AS t ("id") VALUES (?) ON CONFLICT ("id") DO NOTHING',
         ),
         (StatementShape("item", Operation.UPDATE, ("v",), ("id",)), 'UPDATE "item" SET "v" = ? WHERE "id" = ?'),
         (StatementShape("item", Operation.DELETE, (), ("id",)), 'DELETE FROM "item" WHERE "id" = ?'),

@@ -95,7 +95,9 @@ def test_a_changed_key_is_the_same_row() -> None:
 def test_a_unique_value_changes_hands_in_the_source_s_order() -> None:
     deltas = [delta("delete", "root", 1, {"code": 7}), delta("insert", "root", 2, code=7)]
     assert plan(deltas) == ["delete root 1", "insert root 2"]
-    assert plan(deltas[::-1]) == ["insert root 2", "delete root 1"]
+    numbered = [replace(each, ordinal=place) for place, each in enumerate(deltas[::-1])]
+    assert plan(numbered) == ["insert root 2", "delete root 1"]
+    assert plan(deltas[::-1]) == ["delete root 1", "insert root 2"]
 
 
 def test_a_null_in_a_unique_key_is_nobody_s() -> None:
