@@ -102,9 +102,7 @@ def _delta(message: Row, rules: DmsRules) -> Emitted:
     if rule.key is None:
         raise SettingsError(f"the key of table {name!r} is not known: give --catalogue, or name it in --tables")
     operation = OPERATIONS[metadata["operation"]]
-    table = rules.tables.table(rule)
-    before = rule.with_documents(dict(message.get(rules.before_image) or {}), table)
-    data = rule.with_documents(data, table)
+    before = dict(message.get(rules.before_image) or {})
     key = {column: before.get(column, data.get(column)) for column in rule.key}
     row, old = _images(operation, key, data, before)
     if operation == "upsert" and not key:

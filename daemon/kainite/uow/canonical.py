@@ -24,10 +24,13 @@ Canonical: TypeAlias = Callable[[Json], str]
 
 _EXACT_FLOAT = 2.0**53
 _NUMBERS = Context(prec=60, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
+# PostgreSQL declares at most 1000 digits, and a value may be rounded up to one more.
+_STORED = Context(prec=1_001, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
 _SCALE = re.compile(r"(?:numeric|decimal)\s*\(\s*\d+\s*(?:,\s*(-?\d+)\s*)?\)", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{32}")
 _TRUE = frozenset({"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"})
 _FALSE = frozenset({"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"})
+_FAR_DAY = re.compile(r"(\d{4,7})-(\d\d)-(\d\d)(?:[ T][\d:.+-]*)?( BC)?")
 _TIMELESS = frozenset({"infinity", "-infinity"})
 
 
@@ -85,7 +88,7 @@ def _numeric(value: Json, scale: int | None) -> str:
     try:
         number = Decimal(repr(value) if type(value) is float else value)
         if scale is not None and number.is_finite():
-            number = number.quantize(Decimal(1).scaleb(-scale), context=_NUMBERS)
+            number = number.quantize(Decimal(1).scaleb(-scale), context=_STORED)
         # normalize leaves a zero its sign and exponent.
         return str(number.normalize(_NUMBERS)) if number else "0"
     except (DecimalException, ValueError):
@@ -132,6 +135,10 @@ def _date(value: Json) -> str:
             return datetime.fromisoformat(value).date().isoformat()
         except ValueError:
             pass
+        # Python's years are 1 to 9999.
+        far = _FAR_DAY.fullmatch(value)
+        if far is not None and (far[4] or len(far[1]) > 4):
+            return f"{int(far[1]):04}-{far[2]}-{far[3]}{far[4] or ''}"
     raise DeltaError(f"{_shown(value)} is no date such as 2026-01-31")
 
 
@@ -146,6 +153,7 @@ _BY_FAMILY: Mapping[TypeFamily, Canonical] = {
     TypeFamily.BOOLEAN: _boolean,
     TypeFamily.UUID: _uuid,
     TypeFamily.DATE: _date,
+    TypeFamily.DOCUMENT: _opaque,
     TypeFamily.OPAQUE: _opaque,
 }
 

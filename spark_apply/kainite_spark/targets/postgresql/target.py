@@ -28,6 +28,7 @@ from psycopg import errors
 from kainite.base.errors import TargetBusyError, TargetError, TargetRejectedError
 from kainite.base.redaction import learn, secrets_in_url
 from kainite.targets.postgresql.connection import connect
+from kainite.targets.postgresql.text_forms import as_statements
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
@@ -48,9 +49,9 @@ _FENCE_WAIT_S = 30
 """How long the driver waits for the transactions of a micro-batch before, in seconds."""
 
 # Also limits how long others wait for a task that hangs in its transaction.
-_SESSION = """
-    SET lock_timeout = '{wait}s'; SET idle_in_transaction_session_timeout = '60s'; SET TimeZone = 'UTC';
-    SET default_transaction_isolation = 'read committed'"""
+_SESSION = f"""
+    SET lock_timeout = '{{wait}}s'; SET idle_in_transaction_session_timeout = '60s';
+    SET default_transaction_isolation = 'read committed'; {as_statements()}"""
 
 _TRIES = 3
 """Tries of a transaction while columns get other types."""

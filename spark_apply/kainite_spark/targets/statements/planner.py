@@ -15,7 +15,8 @@ from itertools import chain, zip_longest
 from typing import ClassVar, TypeAlias
 
 from kainite.base.errors import DeltaError, TargetRejectedError
-from kainite.uow.catalogue.tables import Catalogue, Table, TypeFamily
+from kainite.uow.canonical import canonical_of, is_opaque
+from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.layers import conflict_layers
@@ -151,7 +152,7 @@ class Planner:
         opaque = self._opaque_keys.get(delta.table)
         if opaque is None:
             table = self._table(delta.table)
-            columns = (name for name in table.primary_key if table.columns[name].family is TypeFamily.OPAQUE)
+            columns = (name for name in table.primary_key if is_opaque(canonical_of([table.columns[name]])))
             opaque = self._opaque_keys[delta.table] = frozenset(columns)
         return not opaque.isdisjoint(delta.row)
 
