@@ -79,8 +79,9 @@ class Replica:
         return source, target
 
     def close(self) -> None:
-        for one in (*self._readers, self._extractor):
-            one.close()
+        for reader in self._readers:
+            reader.close()
+        self._extractor.close()
         self._world.target.close()
 
     def _extracted(self) -> list[bytes]:

@@ -23,6 +23,7 @@ Canonical: TypeAlias = Callable[[Json], str]
 """Maps a JSON value other than null to its spelling; raises DeltaError for a value that does not fit."""
 
 _EXACT_FLOAT = 2.0**53
+_MOST_WHOLE = 2**63
 _NUMBERS = Context(prec=60, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
 # PostgreSQL declares at most 1000 digits, and a value may be rounded up to one more.
 _STORED = Context(prec=1_001, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
@@ -71,15 +72,20 @@ def _opaque(_: Json) -> str:
 
 def _integer(value: Json) -> str:
     if type(value) is int:
-        return str(value)
+        return _whole(value)
     if type(value) is str:
         try:
-            return str(int(value))
+            return _whole(int(value))
         except ValueError:
             pass
     if type(value) is float and value.is_integer() and abs(value) <= _EXACT_FLOAT:
-        return str(int(value))
+        return _whole(int(value))
     raise DeltaError(f"{_shown(value)} is no whole number")
+
+
+def _whole(number: int) -> str:
+    # No integer column has it, but SQLite stores it there as a double, and takes its neighbours for the same key.
+    return str(number) if -_MOST_WHOLE <= number < _MOST_WHOLE else ""
 
 
 def _numeric(value: Json, scale: int | None) -> str:
