@@ -7,6 +7,8 @@ transaction whether the tables that it wrote still have them. It asks last, sinc
 by then: no type changes any more before the commit. If one has changed, nothing is committed, and the session begins
 again with the present types.
 
+The same question tells which columns are ``GENERATED ALWAYS AS IDENTITY``: an insert may write them, an update may not.
+
 A statement must not see an older snapshot than its locks, so the session's isolation level is READ COMMITTED.
 """
 
@@ -21,7 +23,7 @@ import psycopg
 from kainite.uow.catalogue.tables import Column, Table, TypeFamily
 from kainite_spark.targets.postgresql.rendering import table_name
 
-_PRINT: Final = "string_agg(a.attname || ' ' || a.atttypid || ' ' || a.atttypmod, ',' ORDER BY a.attnum)"
+_PRINT: Final = "string_agg(concat_ws(' ', a.attname, a.atttypid, a.atttypmod, a.attidentity), ',' ORDER BY a.attnum)"
 _OF_TABLE: Final = "pg_attribute a WHERE a.attrelid = to_regclass({}) AND a.attnum > 0 AND NOT a.attisdropped"
 
 _READ: Final = f"""
@@ -32,6 +34,7 @@ _READ: Final = f"""
         WHERE domain.typtype = 'd')
     SELECT {_PRINT}, array_agg(a.attname::text ORDER BY a.attnum),
            array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY a.attnum),
+           array_agg(a.attidentity = 'a' ORDER BY a.attnum),
            array_agg((SELECT base.base IN ('json'::regtype, 'jsonb'::regtype) FROM base WHERE base.oid = a.atttypid)
                      ORDER BY a.attnum)
     FROM {_OF_TABLE.format("%s")}"""
@@ -47,10 +50,12 @@ class ColumnTypes:
 
     Attributes:
         tables: the tables of the catalogue with the types that their columns have in the target.
+        fixed: the columns of each table that an update may not write.
         prints: what tells whether a table's types have changed; None for a table that does not exist.
     """
 
     tables: dict[str, Table] = field(default_factory=dict)
+    fixed: dict[str, frozenset[str]] = field(default_factory=dict)
     prints: dict[str, str | None] = field(default_factory=dict)
 
     def table(self, connection: psycopg.Connection, table: Table) -> Table:
@@ -60,7 +65,9 @@ class ColumnTypes:
             row = connection.execute(_READ, (table_name(table),)).fetchone()
             assert row is not None, "an aggregate has a row"
             self.prints[table.name], *columns = row
-            types = {name: (kind, document) for name, kind, document in zip(*(c or () for c in columns), strict=True)}
+            rows = list(zip(*(column or () for column in columns), strict=True))
+            types = {name: (kind, document) for name, kind, _, document in rows}
+            self.fixed[table.name] = frozenset(name for name, _, fixed, _ in rows if fixed)
             found = self.tables[table.name] = _typed(table, types)
         return found
 
@@ -73,6 +80,7 @@ class ColumnTypes:
     def forget(self) -> None:
         """Forgets all types, so that they are read anew."""
         self.tables.clear()
+        self.fixed.clear()
         self.prints.clear()
 
 

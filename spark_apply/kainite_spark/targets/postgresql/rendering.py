@@ -9,6 +9,9 @@ string would be a document that is a string. So such a column, or one of a domai
 cast to the column's type. The text of a JSON string is what it says, that of anything else is how it stands in the
 parameter: an object is a document, too.
 
+An update may not write a column that is ``GENERATED ALWAYS AS IDENTITY``, although a source's row has its value. So the
+statement asks instead that the column has the value already: where it has another one, no row is met.
+
 The record also holds the values that identify the row, under the key's columns. An update that changes its key sends
 the old keys in a second parameter, which ``ROWS FROM`` joins to the first by position.
 """
@@ -16,7 +19,7 @@ the old keys in a second parameter, which ``ROWS FROM`` joins to the first by po
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import orjson
 
@@ -36,15 +39,23 @@ _IMPOSSIBLE = 2**30 - 2**20
 """PostgreSQL takes no message, and no value, of a gigabyte or more."""
 
 
-def render(shape: StatementShape, table: Table) -> str:
-    """Returns the statement for any number of rows of ``shape``, whose values :func:`parameters` gives."""
+def render(shape: StatementShape, table: Table, fixed: frozenset[str] = frozenset()) -> str:
+    """Returns the statement for any number of rows of ``shape``, whose values :func:`parameters` gives.
+
+    Args:
+        shape: which columns are written, and which ones name the row.
+        table: the table, with the types that its columns have.
+        fixed: the columns that an update may not write.
+    """
+    if fixed.issuperset(column for column in shape.columns if column not in shape.key):
+        fixed = frozenset()  # nothing else is written, and the target says what it refuses
     match shape.op:
         case Operation.INSERT:
             return _insert(shape, table)
         case Operation.UPSERT:
-            return f"{_insert(shape, table)} {_on_conflict(shape)}"
+            return f"{_insert(shape, table)} {_on_conflict(shape, fixed)}"
         case Operation.UPDATE:
-            return _update(shape, table)
+            return _update(shape, table, fixed)
         case Operation.DELETE:
             source = f"{_records()} AS d({_typed(table, shape.key)})"
             return f"DELETE FROM {_table_name(table)} AS t USING {source} WHERE {_same_key(shape, table)}"
@@ -89,37 +100,49 @@ def _insert(shape: StatementShape, table: Table) -> str:
     columns = ", ".join(map(_quoted, shape.columns))
     selected = ", ".join(_value(table, column) for column in shape.columns)
     source = f"{_records()} AS d({_typed(table, shape.columns)})"
-    return f"INSERT INTO {_table_name(table)} ({columns}) OVERRIDING SYSTEM VALUE SELECT {selected} FROM {source}"
+    return f"INSERT INTO {_table_name(table)} AS t ({columns}) OVERRIDING SYSTEM VALUE SELECT {selected} FROM {source}"
 
 
-def _on_conflict(shape: StatementShape) -> str:
+def _on_conflict(shape: StatementShape, fixed: frozenset[str]) -> str:
     target = ", ".join(map(_quoted, shape.key))
-    changed = [_quoted(column) for column in shape.columns if column not in shape.key]
+    changed = [_quoted(column) for column in shape.columns if column not in shape.key and column not in fixed]
     action = f"UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in changed)}" if changed else "NOTHING"
-    return f"ON CONFLICT ({target}) DO {action}"
+    kept = " AND ".join(_kept(column, f"excluded.{_quoted(column)}") for column in shape.columns if column in fixed)
+    return f"ON CONFLICT ({target}) DO {action}{f' WHERE {kept}' if kept and changed else ''}"
 
 
-def _update(shape: StatementShape, table: Table) -> str:
+def _update(shape: StatementShape, table: Table, fixed: frozenset[str]) -> str:
     if shape.moves:
-        return _moving_update(shape, table)
-    assigned = ", ".join(f"{_quoted(column)} = {_value(table, column)}" for column in shape.columns)
+        return _moving_update(shape, table, fixed)
+    values = {column: _value(table, column) for column in shape.columns}
     columns = tuple(dict.fromkeys((*shape.key, *shape.columns)))
     source = f"{_records()} AS d({_typed(table, columns)})"
-    return f"UPDATE {_table_name(table)} AS t SET {assigned} FROM {source} WHERE {_same_key(shape, table)}"
+    found = _same_key(shape, table)
+    return f"UPDATE {_table_name(table)} AS t SET {_assigned(values, fixed)} FROM {source} WHERE {found}" + "".join(
+        f" AND {_kept(column, value)}" for column, value in values.items() if column in fixed
+    )
 
 
-def _moving_update(shape: StatementShape, table: Table) -> str:
+def _assigned(values: Mapping[str, str], fixed: frozenset[str]) -> str:
+    return ", ".join(f"{_quoted(column)} = {value}" for column, value in values.items() if column not in fixed)
+
+
+def _kept(column: str, value: str) -> str:
+    return f"t.{_quoted(column)} = {value}"
+
+
+def _moving_update(shape: StatementShape, table: Table, fixed: frozenset[str]) -> str:
     rows = f"{_records()} AS ({_typed(table, shape.columns)})"
     keys = f"{_records()} AS ({_typed(table, shape.key)})"
     names = [f"new{i}" for i in range(len(shape.columns))] + [f"old{i}" for i in range(len(shape.key))]
-    assigned = ", ".join(
-        f"{_quoted(column)} = {_value(table, column, f'new{i}')}" for i, column in enumerate(shape.columns)
-    )
+    values = {column: _value(table, column, f"new{i}") for i, column in enumerate(shape.columns)}
     found = " AND ".join(
         f"t.{_quoted(column)} = {_value(table, column, f'old{i}')}" for i, column in enumerate(shape.key)
     )
     source = f"ROWS FROM ({rows}, {keys}) AS d({', '.join(names)})"
-    return f"UPDATE {_table_name(table)} AS t SET {assigned} FROM {source} WHERE {found}"
+    return f"UPDATE {_table_name(table)} AS t SET {_assigned(values, fixed)} FROM {source} WHERE {found}" + "".join(
+        f" AND {_kept(column, value)}" for column, value in values.items() if column in fixed
+    )
 
 
 def _table_name(table: Table) -> str:

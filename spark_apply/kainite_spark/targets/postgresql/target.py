@@ -174,7 +174,7 @@ class PostgresSession:
             sql = self._sql.get(shape)
             if sql is None:
                 table = self._types.table(connection, self._schema.catalogue.tables[shape.table])
-                sql = self._sql[shape] = render(shape, table)
+                sql = self._sql[shape] = render(shape, table, self._types.fixed[table.name])
             sent.cursors.append((statement, connection.execute(sql, parameters(shape, statement.deltas))))
         if sent.cursors:
             sent.types = self._types.ask(connection, {statement.shape.table for statement, _ in sent.cursors})

@@ -171,3 +171,46 @@ def test_a_document_as_a_key(stores: Stores) -> None:
     ]
     assert store.statuses(*units) == ["committed"] * 4
     assert store.database.rows("SELECT id::text, n FROM thing") == [("null", 3)]
+
+
+NUMBERED = "CREATE TABLE thing (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, i {}, n integer UNIQUE)"
+ALWAYS = "bigint GENERATED ALWAYS AS IDENTITY"
+
+
+@pytest.mark.parametrize("kind", [ALWAYS, "bigint"])
+def test_a_whole_row_with_an_identity_that_is_always_generated_can_be_written(stores: Stores, kind: str) -> None:
+    store = stores.open(NUMBERED.format(kind))
+    units = [
+        store.unit(1, store.insert("thing", id=1, i=7, n=1), store.insert("thing", id=2, i=8, n=2)),
+        store.unit(2, store.update("thing", {"id": 1}, i=7, n=3)),
+        store.unit(3, store.upsert("thing", id=2, i=8, n=4), store.upsert("thing", id=3, i=9, n=5)),
+        store.unit(4, store.update("thing", {"id": 1}, id=1, i=7, n=6)),
+    ]
+    assert store.statuses(*units) == ["committed"] * 4
+    assert sorted(store.rows("thing")) == [(1, 7, 6), (2, 8, 4), (3, 9, 5)]
+
+
+def test_an_identity_that_differs_from_the_source_s_fails_its_unit(stores: Stores) -> None:
+    store = stores.open(NUMBERED.format(ALWAYS))
+    assert store.statuses(store.unit(1, store.insert("thing", id=1, i=7, n=1))) == ["committed"]
+    units = [
+        store.unit(2, store.update("thing", {"id": 1}, i=8, n=2)),
+        store.unit(3, store.upsert("thing", id=1, i=8, n=2)),
+        store.unit(4, store.update("thing", {"id": 1}, i=8)),
+    ]
+    assert [store.statuses(unit) for unit in units] == [["failed"]] * 3
+    assert store.rows("thing") == [(1, 7, 1)]
+
+
+def test_a_column_that_becomes_an_identity_while_the_session_lives(stores: Stores) -> None:
+    store = stores.open(NUMBERED.format("bigint NOT NULL"))
+    units = [
+        store.unit(1, store.insert("thing", id=1, i=7, n=1)),
+        store.unit(2, store.update("thing", {"id": 1}, i=7, n=2)),
+    ]
+    assert store.statuses(*units) == ["committed"] * 2
+    store.database.run("ALTER TABLE thing ALTER i ADD GENERATED ALWAYS AS IDENTITY")
+    assert store.statuses(store.unit(3, store.update("thing", {"id": 1}, i=7, n=3))) == ["committed"]
+    store.database.run("ALTER TABLE thing ALTER i DROP IDENTITY")
+    assert store.statuses(store.unit(4, store.update("thing", {"id": 1}, i=8, n=4))) == ["committed"]
+    assert store.rows("thing") == [(1, 8, 4)]

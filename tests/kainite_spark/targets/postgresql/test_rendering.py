@@ -19,11 +19,12 @@ D = 'json_to_recordset(%s::json) AS d("id" bigint'
     [
         (
             StatementShape("item", Operation.INSERT, ("id", "v"), ()),
-            f'INSERT INTO "public"."item" ("id", "v") OVERRIDING SYSTEM VALUE SELECT d."id", d."v" FROM {D}, "v" text)',
+            'INSERT INTO "public"."item" AS t ("id", "v") OVERRIDING SYSTEM VALUE '
+            f'SELECT d."id", d."v" FROM {D}, "v" text)',
         ),
         (
             StatementShape("item", Operation.UPSERT, ("id",), ("id",)),
-            f'INSERT INTO "public"."item" ("id") OVERRIDING SYSTEM VALUE SELECT d."id" FROM {D}) '
+            f'INSERT INTO "public"."item" AS t ("id") OVERRIDING SYSTEM VALUE SELECT d."id" FROM {D}) '
             'ON CONFLICT ("id") DO NOTHING',
         ),
         (
@@ -56,7 +57,7 @@ READ = 'json_to_recordset(%s::json) AS d("100%%" text'
     [
         (
             StatementShape("page", Operation.UPSERT, ("100%", "id"), ("100%",)),
-            'INSERT INTO "public"."page" ("100%%", "id") OVERRIDING SYSTEM VALUE SELECT d."100%%"::doc, d."id" '
+            'INSERT INTO "public"."page" AS t ("100%%", "id") OVERRIDING SYSTEM VALUE SELECT d."100%%"::doc, d."id" '
             f'FROM {READ}, "id" bigint) ON CONFLICT ("100%%") DO UPDATE SET "id" = excluded."id"',
         ),
         (
