@@ -10,7 +10,7 @@ first when they are deleted. A target renders the statements in its own SQL.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import ClassVar, TypeAlias
 
@@ -19,6 +19,7 @@ from kainite.uow.canonical import canonical_of, is_opaque
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.statements.after_actions import fitted
 from kainite_spark.targets.statements.layers import conflict_layers
 from kainite_spark.targets.statements.net_effect import NetEffect
 from kainite_spark.targets.statements.self_reference import depths, references_itself
@@ -36,6 +37,7 @@ class StatementShape:
             without the key's columns.
         key: the columns that identify the row: the primary key; () for an insert.
         moves: whether it is an update that changes its row's key; ``columns`` then hold the new key.
+        may_miss: whether the target may have deleted the row before, by an action of a foreign key.
     """
 
     table: str
@@ -43,10 +45,13 @@ class StatementShape:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     moves: bool = False
+    may_miss: bool = False
 
     @property
     def counts_rows(self) -> bool:
         """Returns whether every delta must touch a row; an upsert without columns beside the key need not."""
+        if self.may_miss:
+            return False
         return self.op is not Operation.UPSERT or len(self.columns) > len(self.key)
 
 
@@ -105,8 +110,13 @@ class Planner:
 
     def one_by_one(self, unit: Unit) -> Iterator[Statement]:
         """Yields a statement for each delta, in the source's order; raises as :meth:`plan`."""
-        for delta in unit.deltas:
-            yield Statement(self._shape(delta), (delta,))
+        try:
+            deltas = list(fitted(unit.deltas, self._stepper.keys.plan))
+        except DeltaError as error:
+            raise TargetRejectedError(str(error)) from error
+        for each in deltas:
+            shape = self._shape(each.delta)
+            yield Statement(replace(shape, may_miss=True) if each.may_miss else shape, (each.delta,))
 
     def _ordered(self, deltas: Iterable[Delta]) -> Iterator[Statement]:
         groups: _Groups = {}
