@@ -34,6 +34,8 @@ WATERMARK_TESTS = "tests/kainite/log/collecting/test_watermark.py"
 NAMES_TESTS = "tests/kainite/owner/test_names.py"
 NET_EFFECT = "kainite_spark.targets.statements.net_effect"
 NET_EFFECT_TESTS = "tests/kainite_spark/targets/statements/test_net_effect.py"
+AFTER_ACTIONS = "kainite_spark.targets.statements.after_actions"
+AFTER_ACTIONS_TESTS = "tests/kainite_spark/targets/statements/test_after_actions.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,6 +464,13 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{NET_EFFECT_TESTS}::test_two_changes_stay_two"),
     _tested("a cascade ends a fold", f"{NET_EFFECT}:_TableFolding.of", _never_acts,
             f"{NET_EFFECT_TESTS}::test_what_may_touch_the_row_in_between_ends_the_fold"),
+    # Values of all types, and what a source lists of its own actions.
+    _tested("the source's session sets what texts depend on", "kainite.capture.postgresql.replication:_OPTIONS",
+            value(""), "tests/end_to_end/test_types.py::test_every_type"),
+    _tested("a parent that is gone is not named", f"{AFTER_ACTIONS}:_Later.left_out", answering(frozenset()),
+            f"{AFTER_ACTIONS_TESTS}::test_an_image_in_the_middle_of_the_actions_does_not_name_the_parent_that_is_gone"),
+    _tested("only a row that goes may be missing", f"{AFTER_ACTIONS}:_Later.deleted", answering(True),
+            f"{AFTER_ACTIONS_TESTS}::test_a_row_that_the_unit_deletes_in_the_end_may_be_missing"),
     *(
         ShownByTest(mutation, test)
         for mutation, test in (*tested_short_ways.OFF, *tested_extract.OFF, *tested_duties.OFF)
