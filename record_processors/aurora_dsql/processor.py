@@ -164,12 +164,11 @@ def _split(split: Row, message: Row) -> SplitImage:
 
 def _converted(image: Row, rule: TableRule, table: Table | None) -> Row:
     columns = {} if table is None else table.columns
-    types = {name: column.type for name, column in columns.items()} | dict.fromkeys(rule.json, "json")
-    return {name: _value(value, types.get(name), name) for name, value in image.items()}
+    return {name: _value(value, columns[name].type if name in columns else None, name) for name, value in image.items()}
 
 
 def _value(value: Json, kind: str | None, name: str) -> Json:
-    """Returns a value in the form of its type, converted once: a document may be a text that looks like a document."""
+    """Returns a value in the form of its column's type."""
     if value is None or kind is None:
         return value
     try:

@@ -103,9 +103,7 @@ def _delta(message: Row, rules: DmsRules) -> Emitted:
     name = ".".join(part for part in (metadata.get("schema-name"), metadata["table-name"]) if part)
     rule = rules.tables.find(name)
     operation = OPERATIONS[metadata["operation"]]
-    table = rules.tables.table(rule)
-    before = rule.with_documents(dict(message.get(rules.before_image) or {}), table)
-    data = rule.with_documents(data, table)
+    before = dict(message.get(rules.before_image) or {})
     key = {column: before.get(column, data.get(column)) for column in rule.key or ()}
     row, old = _images(operation, key, data, before)
     if operation == "upsert" and rule.key == ():

@@ -32,7 +32,7 @@ import click
 
 from kainite.base.errors import KainiteError, SettingsError
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
-from kainite.processors.tables import Tables, document, read_tables
+from kainite.processors.tables import Tables, read_tables
 from kainite.uow import exact_json
 
 Row = dict[str, Json]
@@ -207,9 +207,6 @@ def _delta(event: Row, schemas: Schemas, record: Record, rules: DebeziumRules) -
         raise ValueError(f"operation {event['op']!r} has no delta")
     rule = rules.tables.find(_table(event["source"]))
     before, after = (_row(event.get(image), schemas) for image in ("before", "after"))
-    if not schemas:
-        table = rules.tables.table(rule)
-        before, after = rule.with_documents(before, table), rule.with_documents(after, table)
     key = _key(rule.key, record.partition_key, {**after, **before}, schemas)
     operation = OPERATIONS[event["op"]] if key or event["op"] != SNAPSHOT else "insert"
     if operation == "update":
@@ -296,10 +293,6 @@ def _binary(value: str, _: Json) -> str:
     return "\\x" + base64.b64decode(value, validate=True).hex()
 
 
-def _document(value: Json, _: Json) -> Json:
-    return document(value)
-
-
 def _without_zone(value: str, _: Json) -> str:
     return value.removesuffix("Z")
 
@@ -308,8 +301,6 @@ _CONVERSIONS: Final[Mapping[str, Callable[[Json, Json], Json]]] = {
     "bytes": _binary,
     "org.apache.kafka.connect.data.Decimal": _fixed_decimal,
     "io.debezium.data.VariableScaleDecimal": _variable_decimal,
-    # Text would become a JSON string, in which the document stands.
-    "io.debezium.data.Json": _document,
     "io.debezium.time.Date": _date,
     "org.apache.kafka.connect.data.Date": _date,
     "io.debezium.time.IsoDate": _without_zone,

@@ -8,11 +8,6 @@ from collections.abc import Callable
 import orjson
 
 from kainite.processors.frame import Emitted, Json, Record, refused, run
-from kainite.processors.tables import document
-
-
-class UncarriedError(Exception):
-    """A value that no delta can carry as it is."""
 
 
 def deltas_of(record: Record) -> list[Emitted]:
@@ -29,11 +24,8 @@ def deltas_of(record: Record) -> list[Emitted]:
     if "refused" in change:
         cause = f"a change ({change['operation']}) of {change['relation']} that cannot be carried: {change['refused']}"
         return [refused(change["uow"], cause, record)]
-    try:
-        key, new = _typed(change["key"], change["types"]), _typed(change["new"], change["types"])
-        old = _typed(change.get("old", {}), change["types"])
-    except UncarriedError as error:
-        return [refused(change["uow"], f"a change of {change['relation']} that cannot be carried: {error}", record)]
+    key, new = _typed(change["key"], change["types"]), _typed(change["new"], change["types"])
+    old = _typed(change.get("old", {}), change["types"])
     delta = {"uow": change["uow"], "table": change["relation"], "op": change["operation"], "ordinal": change["ordinal"]}
     if key:
         delta["key"] = key
@@ -52,10 +44,9 @@ def _row(operation: str, key: dict[str, Json], new: dict[str, Json]) -> dict[str
 
 
 def _typed(values: dict[str, str | None], types: dict[str, int]) -> dict[str, Json]:
-    """Returns PostgreSQL's texts as JSON. Other types stay text: numeric and time stamps would lose digits.
+    """Returns PostgreSQL's texts as JSON. Other types stay text, which every target takes for a value of any type.
 
     Raises:
-        UncarriedError: a number in a document has more digits than a delta carries; it must not become another one.
         ValueError: one is not PostgreSQL's text.
     """
     return {
@@ -64,22 +55,13 @@ def _typed(values: dict[str, str | None], types: dict[str, int]) -> dict[str, Js
     }
 
 
-def _document(text: str) -> Json:
-    try:
-        return document(text)
-    except ValueError as error:
-        raise UncarriedError(str(error)) from error
-
-
-# OIDs of pg_type: bool, int8, int2, int4, oid, json, jsonb.
+# OIDs of pg_type: bool, int8, int2, int4, oid.
 _CONVERSIONS: dict[int, Callable[[str], Json]] = {
     16: "t".__eq__,
     20: int,
     21: int,
     23: int,
     26: int,
-    114: _document,
-    3802: _document,
 }
 
 

@@ -42,6 +42,8 @@ FIRING_HOOKS = "kainite_spark.targets.postgresql.firing_hooks"
 CONFORMANCE = "tests/kainite_spark/targets/conformance"
 TRIGGER_TESTS = f"{CONFORMANCE}/test_triggers.py"
 NET_EFFECT_TESTS = "tests/kainite_spark/targets/statements/test_net_effect.py"
+AFTER_ACTIONS = "kainite_spark.targets.statements.after_actions"
+AFTER_ACTIONS_TESTS = "tests/kainite_spark/targets/statements/test_after_actions.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -556,6 +558,13 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{CONFORMANCE}/test_unnumbered_units.py::test_a_row_makes_room_for_another_in_each_order_of_arrival"),
     _tested("a cascade that the source tells is met", f"{STATEMENTS}.steps:Stepper.cascaded", answering([]),
             f"{CONFORMANCE}/test_cascades_that_the_source_tells.py::test_a_tree_that_is_deleted_from_its_root"),
+    # Values of all types, and what a source lists of its own actions.
+    _tested("the source's session sets what texts depend on", "kainite.capture.postgresql.replication:_OPTIONS",
+            value(""), "tests/end_to_end/test_types.py::test_every_type"),
+    _tested("a parent that is gone is not named", f"{AFTER_ACTIONS}:_Later.left_out", answering(frozenset()),
+            f"{AFTER_ACTIONS_TESTS}::test_an_image_in_the_middle_of_the_actions_does_not_name_the_parent_that_is_gone"),
+    _tested("only a row that goes may be missing", f"{AFTER_ACTIONS}:_Later.deleted", answering(True),
+            f"{AFTER_ACTIONS_TESTS}::test_a_row_that_the_unit_deletes_in_the_end_may_be_missing"),
     *(
         ShownByTest(mutation, test)
         for mutation, test in (

@@ -4,10 +4,7 @@ A change record names a table and its columns. Some sources do not say which col
 (AWS DMS never does), and a table may have another name in the target. The first file is the
 target's catalogue, as ``kainite precedence --write`` writes it. The second is optional, and wins::
 
-    {"inventory.customers": {"table": "crm.customer", "key": ["id"], "json": ["profile"]}}
-
-Some sources write the document of a JSON column as text, and do not say so. Such columns are those that the catalogue
-tells, and those that ``json`` names.
+    {"inventory.customers": {"table": "crm.customer", "key": ["id"]}}
 """
 
 from __future__ import annotations
@@ -16,21 +13,15 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from kainite.base.errors import CatalogueError, SettingsError
 from kainite.uow import exact_json
 from kainite.uow.catalogue.file import read_catalogue
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Json
-from kainite.uow.dsql_values import conversion
 
 Row: TypeAlias = dict[str, Json]
-
-JSON_TYPES: Final = ("json", "jsonb")
-
-document: Final = conversion("json")
-"""Returns the document of a text; anything else as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +31,10 @@ class TableRule:
     Attributes:
         table: the table's name in the target.
         key: the columns of its primary key; empty for a table without one; None: neither file says.
-        json: the table's columns that hold JSON documents, in addition to those that the catalogue names.
     """
 
     table: str
     key: tuple[str, ...] | None = None
-    json: tuple[str, ...] = ()
-
-    def with_documents(self, row: Row, table: Table | None) -> Row:
-        """Returns a row with the documents of JSON columns in the place of their texts.
-
-        A target would take such a text for a JSON string.
-
-        Raises:
-            ValueError: a text is no document, or has a number with more digits than a delta carries.
-        """
-        columns = {} if table is None else table.columns
-        named = {name for name in row if name in self.json or (name in columns and columns[name].type in JSON_TYPES)}
-        return {name: document(value) if name in named else value for name, value in row.items()} if named else row
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +140,11 @@ def _rules(path: Path) -> dict[str, TableRule]:
 
 def _rule(name: str, json: Json, path: Path) -> TableRule:
     where = f"table file {path}: {name!r}"
-    if not isinstance(json, dict) or not json.keys() <= {"table", "key", "json"}:
-        raise SettingsError(f"{where} must be an object with 'table', 'key' or 'json', or several of them")
-    table, key, documents = json.get("table", name), json.get("key"), json.get("json", [])
+    if not isinstance(json, dict) or not json.keys() <= {"table", "key"}:
+        raise SettingsError(f"{where} must be an object with 'table' or 'key', or both")
+    table, key = json.get("table", name), json.get("key")
     if not isinstance(table, str) or not table:
         raise SettingsError(f"{where}: 'table' must be the table's name in the target")
-    for what, columns in (("key", key), ("json", documents)):
-        if columns is not None and not (isinstance(columns, list) and all(isinstance(one, str) for one in columns)):
-            raise SettingsError(f"{where}: {what!r} must be an array of column names")
-    return TableRule(table, None if key is None else tuple(key), tuple(documents or ()))
+    if key is not None and not (isinstance(key, list) and all(isinstance(one, str) for one in key)):
+        raise SettingsError(f"{where}: 'key' must be an array of column names")
+    return TableRule(table, None if key is None else tuple(key))

@@ -23,6 +23,7 @@ from kainite.uow import exact_json
 from kainite.uow.delta import MAX_UOW_LENGTH, Json, UnitEnd, commit_time, is_end, parse_delta, parse_end, uow_of
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity, identity_of_emitted
+from kainite.uow.long_numbers import unmarked
 from kainite.uow.packing import Piece, pack_items
 from kainite.uow.signing import SignedDeltas, Signing
 from kainite.uow.unprocessed import Unprocessed
@@ -57,7 +58,7 @@ class Admission:
         """Takes the bytes of one ``emit`` line; whatever is wrong with them becomes a reject."""
         self._lines.append(line)
         try:
-            action = exact_json.loads(line)
+            action, digits = exact_json.loads_marked(line)
         except ValueError as error:
             self._salvage(f"invalid JSON: {error}", line)
             return
@@ -70,7 +71,7 @@ class Admission:
             self._salvage(f"values nested deeper than {_MAX_DEPTH} levels", line)
             return
         for item in deltas:
-            self._admit(item)
+            self._admit(item, digits=digits)
 
     @property
     def signing(self) -> Signing:
@@ -118,7 +119,7 @@ class Admission:
         """Forgets what was fed since the last take."""
         self._units, self._unprocessed, self._lines = {}, Unprocessed(), []
 
-    def _admit(self, item: Json) -> None:
+    def _admit(self, item: Json, *, digits: bool) -> None:
         uow = item.get("uow") if type(item) is dict else None
         unit = self._units.get(uow) if type(uow) is str else None
         if unit is None:
@@ -134,6 +135,8 @@ class Admission:
                 unit.ends.append(end)
                 return
             time = _commit_time(item) if "time" in item else None
+            if digits:
+                item = unmarked(item)
             self._signing.judge(item, unit.signed)
         except DeltaError as error:
             unit.rejects.add(Reject(str(error), _shown(item)))

@@ -23,11 +23,15 @@ Canonical: TypeAlias = Callable[[Json], str]
 """Maps a JSON value other than null to its spelling; raises DeltaError for a value that does not fit."""
 
 _EXACT_FLOAT = 2.0**53
+_MOST_WHOLE = 2**63
 _NUMBERS = Context(prec=60, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
+# PostgreSQL declares at most 1000 digits, and a value may be rounded up to one more.
+_STORED = Context(prec=1_001, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
 _SCALE = re.compile(r"(?:numeric|decimal)\s*\(\s*\d+\s*(?:,\s*(-?\d+)\s*)?\)", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{32}")
 _TRUE = frozenset({"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"})
 _FALSE = frozenset({"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"})
+_FAR_DAY = re.compile(r"(\d{4,7})-(\d\d)-(\d\d)(?:[ T][\d:.+-]*)?( BC)?")
 _TIMELESS = frozenset({"infinity", "-infinity"})
 
 
@@ -68,15 +72,20 @@ def _opaque(_: Json) -> str:
 
 def _integer(value: Json) -> str:
     if type(value) is int:
-        return str(value)
+        return _whole(value)
     if type(value) is str:
         try:
-            return str(int(value))
+            return _whole(int(value))
         except ValueError:
             pass
     if type(value) is float and value.is_integer() and abs(value) <= _EXACT_FLOAT:
-        return str(int(value))
+        return _whole(int(value))
     raise DeltaError(f"{_shown(value)} is no whole number")
+
+
+def _whole(number: int) -> str:
+    # No integer column has it, but SQLite stores it there as a double, and takes its neighbours for the same key.
+    return str(number) if -_MOST_WHOLE <= number < _MOST_WHOLE else ""
 
 
 def _numeric(value: Json, scale: int | None) -> str:
@@ -85,7 +94,7 @@ def _numeric(value: Json, scale: int | None) -> str:
     try:
         number = Decimal(repr(value) if type(value) is float else value)
         if scale is not None and number.is_finite():
-            number = number.quantize(Decimal(1).scaleb(-scale), context=_NUMBERS)
+            number = number.quantize(Decimal(1).scaleb(-scale), context=_STORED)
         # normalize leaves a zero its sign and exponent.
         return str(number.normalize(_NUMBERS)) if number else "0"
     except (DecimalException, ValueError):
@@ -132,6 +141,10 @@ def _date(value: Json) -> str:
             return datetime.fromisoformat(value).date().isoformat()
         except ValueError:
             pass
+        # Python's years are 1 to 9999.
+        far = _FAR_DAY.fullmatch(value)
+        if far is not None and (far[4] or len(far[1]) > 4):
+            return f"{int(far[1]):04}-{far[2]}-{far[3]}{far[4] or ''}"
     raise DeltaError(f"{_shown(value)} is no date such as 2026-01-31")
 
 
@@ -146,6 +159,7 @@ _BY_FAMILY: Mapping[TypeFamily, Canonical] = {
     TypeFamily.BOOLEAN: _boolean,
     TypeFamily.UUID: _uuid,
     TypeFamily.DATE: _date,
+    TypeFamily.DOCUMENT: _opaque,
     TypeFamily.OPAQUE: _opaque,
 }
 

@@ -1,8 +1,7 @@
 """The values of Aurora DSQL's change records, as a target takes them. Pure.
 
-DSQL writes points in time as numbers, binary columns as base64, and JSON columns as text within the JSON of the
-record. The record does not tell which of its numbers is a time: the type of the target's column does. These texts are
-PostgreSQL's spelling, which every target of Kainite takes.
+DSQL writes points in time as numbers and binary columns as base64. The record does not tell which of its numbers is a
+time: the type of the target's column does. These texts are PostgreSQL's spelling, which every target of Kainite takes.
 
 ==================  ============================================  ==============================================
 target's column     DSQL's value                                  becomes
@@ -12,20 +11,18 @@ time, timetz        microseconds since midnight                   ``14:30:00.123
 timestamp, …tz      microseconds since 1970                       ``2024-03-15 14:30:00.123456``, with ``+00``
 interval            microseconds                                  ``2802603.000000 seconds``
 bytea, blob         base64                                        ``\\x48656c6c6f``
-json, jsonb         the document's text                           the document
-any other           a number, a text, a boolean                   the same
+any other           a number, a text (of a document, too), a      the same
+                    boolean
 ==================  ============================================  ==============================================
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from functools import cache
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Json: TypeAlias = Any
 Convert: TypeAlias = Callable[[Json], Json]
@@ -117,37 +114,9 @@ def _binary(text: str) -> str:
     return "\\x" + base64.b64decode(text, validate=True).hex()
 
 
-def _document(text: str) -> Json:
-    """Returns a JSON column's document.
-
-    Raises:
-        ValueError: a number in it has more digits than a delta carries; it must not become another one.
-    """
-    return json.loads(text, parse_float=_float, parse_int=_integer, parse_constant=_no_number)
-
-
-def _float(digits: str) -> float:
-    value = float(digits)
-    if Decimal(repr(value)) != Decimal(digits):
-        raise ValueError(f"number {digits} of a JSON document has too many digits")
-    return value
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > 20 or not -(2**63) <= int(digits) < 2**64:
-        raise ValueError(f"number {digits[:40]} of a JSON document has too many digits")
-    return int(digits)
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
 _BY_NAME: Final[dict[str, Convert]] = {
     "date": _of_numbers(_date),
     "interval": _of_numbers(_interval),
     "bytea": _of_text(_binary),
     "blob": _of_text(_binary),
-    "json": _of_text(_document),
-    "jsonb": _of_text(_document),
 }

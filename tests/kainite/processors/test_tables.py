@@ -58,7 +58,7 @@ def test_the_file_is_read(tmp_path: Path) -> None:
         ('{"t": {"table": ""}}', "'table' must be"),
         ('{"t": {"key": "id"}}', "'key' must be an array"),
         ('{"t": {"key": [1]}}', "'key' must be an array"),
-        ('{"t": {"json": "doc"}}', "'json' must be an array"),
+        ('{"t": {"json": ["doc"]}}', "'t' must be an object with"),
     ],
 )
 def test_what_is_wrong_with_the_file_is_said_with_its_name(tmp_path: Path, text: str, message: str) -> None:

@@ -269,6 +269,14 @@ def test_numbers_are_not_rounded_on_their_way() -> None:
     assert admitted(line)["A"].deltas[0].row["total"] == "12345678901234567.89"
 
 
+def test_a_number_of_many_digits_within_a_document_fails_its_unit_and_no_other_one() -> None:
+    broken = b'{"uow":"A","table":"orders","op":"insert","row":{"id":1,"total":{"a":12345678901234567.89}}}'
+    line = b'{"deltas":[' + broken + b"," + json.dumps({"uow": "B", **LINE_4}).encode() + b"]}"
+    fragments = admitted(line)
+    assert "column 'total' has a number of too many digits" in fragments["A"].rejects[0].cause
+    assert (fragments["B"].rejects, len(fragments["B"].deltas)) == ((), 1)
+
+
 _FIELDS = st.sampled_from(["uow", "table", "op", "key", "row", "before", "end", "count", "id"])
 _WORDS = st.sampled_from(["A", "orders", "insert", "delete"])
 _NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)

@@ -33,6 +33,11 @@ def spell(family: TypeFamily, value: Any, spelling: str = "?") -> str:
             ["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "{A0EEBC999C0B4EF8BB6D6BB9BD380A11}"],
         ),
         (TypeFamily.DATE, ["2026-01-31", "20260131", "2026-01-31T12:00:00Z", "2026-01-31 00:00:00"]),
+        (TypeFamily.DATE, ["0044-03-15 BC", "00044-03-15 BC", "0044-03-15 12:00:00 BC"]),
+        (TypeFamily.DATE, ["12026-01-02", "012026-01-02", "12026-01-02 10:00:00+00"]),
+        (TypeFamily.DATE, ["2026-01-31", "02026-01-31"]),
+        (TypeFamily.INTEGER, [2**70, 2**70 + 1, str(2**63)]),
+        (TypeFamily.DOCUMENT, ["{}", {"a": 1}, "null"]),
         (TypeFamily.OPAQUE, [1, "x", [1, 2], 0.1]),
     ],
 )
@@ -43,7 +48,7 @@ def test_one_value_has_one_spelling(family: TypeFamily, alike: list[Any]) -> Non
 @pytest.mark.parametrize(
     ("family", "different"),
     [
-        (TypeFamily.INTEGER, [5, -5, 50, 2**70, 2**70 + 1]),
+        (TypeFamily.INTEGER, [5, -5, 50, 2**62, 2**62 + 1, 2**70]),
         (TypeFamily.NUMERIC, [5, "5.01", 50, "NaN", "Infinity", "-Infinity"]),
         (TypeFamily.TEXT, ["", "a", "A", " a", "a\tb", "5", "05"]),
         (TypeFamily.BOOLEAN, [True, False]),
@@ -100,6 +105,11 @@ def test_columns_that_name_each_other_compare_across_number_types() -> None:
     integer, numeric = Column("a", "bigint", TypeFamily.INTEGER), Column("b", "numeric(9,3)", TypeFamily.NUMERIC)
     spelled = canonical_of([integer, numeric])
     assert spelled(7) == spelled("7.000") == spelled("7")
+
+
+def test_a_number_of_hundreds_of_digits_fits_a_column_with_a_scale() -> None:
+    spelled = canonical_of([Column("n", "numeric(400,2)", TypeFamily.NUMERIC)])
+    assert spelled("9" * 300 + ".001") == spelled("9" * 300) != spelled("8" * 300)
 
 
 def test_columns_of_types_that_do_not_compare_are_opaque() -> None:

@@ -36,7 +36,9 @@ STAMP = "timestamp(6) without time zone"
         ("interval", 2802603000000, "2802603.000000 seconds"),
         ("interval", -1, "-0.000001 seconds"),
         ("uuid", "550e8400-e29b-41d4-a716-446655440000", "550e8400-e29b-41d4-a716-446655440000"),
-        ("json", '{"key": "value"}', {"key": "value"}),
+        ("json", '{"key": "value"}', '{"key": "value"}'),
+        ("jsonb", '{"price": 0.12345678901234567891}', '{"price": 0.12345678901234567891}'),
+        ("jsonb", "null", "null"),
         # SQLite's spelling of types.
         ("DATE", 0, "1970-01-01"),
         ("TIMESTAMP", 0, "1970-01-01 00:00:00.000000"),
@@ -71,10 +73,6 @@ def test_values_are_spelled_as_the_target_takes_them(column_type: str, value: An
         ("time", -1),
         (STAMP, -(2**62)),
         ("bytea", "no base64!"),
-        ("json", "{"),
-        ("jsonb", '{"price": 0.12345678901234567891}'),
-        ("jsonb", "[123456789012345678901]"),
-        ("json", "NaN"),
     ],
 )
 def test_a_value_that_would_become_another_one_is_refused(column_type: str, value: Any) -> None:
@@ -106,20 +104,8 @@ def test_every_binary_value(data: bytes) -> None:
     assert conversion("bytea")(base64.b64encode(data).decode()) == "\\x" + data.hex()
 
 
-NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
-DOCUMENTS = st.recursive(
-    st.none() | st.booleans() | NUMBERS | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-)
-
-
-@given(DOCUMENTS)
-def test_every_json_document(document: Any) -> None:
-    assert conversion("jsonb")(json.dumps(document)) == document
-
-
 TYPES = {
     "d": "date", "t": "time", "tz": "timetz", "ts": "timestamp", "tsz": "timestamptz", "i": "interval", "b": "bytea",
-    "j": "jsonb",
 }  # fmt: skip
 VALUES = [
     {
@@ -137,7 +123,7 @@ VALUES = [
         "tsz": -9223372036832400000,
         "i": -9223372036854775807,
     },
-    {"d": -719529, "ts": -62167219200000001, "tsz": 253402300800000000, "b": "AP8=", "j": '{"a": [1, 0.5]}'},
+    {"d": -719529, "ts": -62167219200000001, "tsz": 253402300800000000, "b": "AP8="},
 ]
 
 

@@ -31,6 +31,7 @@ from kainite.capture.postgresql.replication_frames import (
     parse_lsn,
 )
 from kainite.capture.postgresql.source_identity import SourceIdentity, SourceServer, check_source, timeline_ends
+from kainite.targets.postgresql.text_forms import as_options
 
 _STATUS_EVERY = 5.0
 SILENT_S = 60.0
@@ -38,8 +39,8 @@ SILENT_S = 60.0
 connection is taken for dead: a network that is cut without a word, or a server that is frozen."""
 _SLOT_BUSY_LIMIT = 30.0
 _SLOT_BUSY = b"55006"
-# PostgreSQL sends values as this session would print them: in forms that every server reads alike.
-_OPTIONS = "-c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=3 -c timezone=UTC"
+# PostgreSQL sends values as this session would print them; with an empty path, names of tables with their schemas.
+_OPTIONS = f"{as_options()} -c search_path="
 _SLOT_ANEW = (
     "what committed since the offset cannot be read any more; create the slot anew, copy the tables again, and begin"
     " with the new slot's LSN and the number of the last transaction (docs/extract.md, *PostgreSQL*)"

@@ -17,6 +17,8 @@ _FAMILIES: Mapping[str, TypeFamily] = {
     "bool": TypeFamily.BOOLEAN,
     "uuid": TypeFamily.UUID,
     "date": TypeFamily.DATE,
+    "json": TypeFamily.DOCUMENT,
+    "jsonb": TypeFamily.DOCUMENT,
 }
 
 

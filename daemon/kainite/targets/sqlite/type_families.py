@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from kainite.uow.catalogue.tables import TypeFamily
 
-# The declared type's first word, as other databases mean it; SQLite itself accepts any word.
+# The declared type's first word, as other databases mean it; SQLite accepts any word. Decimals are opaque: SQLite
+# stores a double, its releases do not all round alike, and texts that differ in the 17th digit may be one key.
 _FAMILIES: Mapping[str, TypeFamily] = {
     **dict.fromkeys(
         ("int", "integer", "bigint", "smallint", "tinyint", "mediumint", "int2", "int4", "int8"), TypeFamily.INTEGER
     ),
-    **dict.fromkeys(("numeric", "decimal"), TypeFamily.NUMERIC),
     **dict.fromkeys(("text", "varchar", "char", "character", "nchar", "nvarchar", "clob"), TypeFamily.TEXT),
     **dict.fromkeys(("bool", "boolean"), TypeFamily.BOOLEAN),
     "uuid": TypeFamily.UUID,

@@ -15,7 +15,8 @@ class TypeFamily(StrEnum):
     """The rule by which a column's values get one spelling before they are compared.
 
     ``OPAQUE`` values have no spelling that Kainite can be sure of (floats, time stamps, collations that
-    ignore case, arrays …): two keys that differ only in such columns conflict.
+    ignore case, arrays …): two keys that differ only in such columns conflict. So it is with a ``DOCUMENT``, a value
+    of ``json`` or ``jsonb``, which a delta has as a text or as what the text says.
     """
 
     INTEGER = "integer"
@@ -24,6 +25,7 @@ class TypeFamily(StrEnum):
     BOOLEAN = "boolean"
     UUID = "uuid"
     DATE = "date"
+    DOCUMENT = "document"
     OPAQUE = "opaque"
 
 

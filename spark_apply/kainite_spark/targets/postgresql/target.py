@@ -34,6 +34,7 @@ from kainite.base.errors import CatalogueError, TargetBusyError, TargetError, Ta
 from kainite.base.logs import event
 from kainite.settings import TargetTriggers
 from kainite.targets.postgresql.connection import connect
+from kainite.targets.postgresql.text_forms import as_local_settings
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
@@ -60,9 +61,9 @@ times, and each part with the locked row waits for it."""
 _FENCE_WAIT_S = 30
 """How long the driver waits for the transactions of a micro-batch before, in seconds."""
 
-_PINNED = """
+_PINNED = f"""
     SELECT set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', '60s', true),
-           set_config('TimeZone', 'UTC', true)"""
+           {as_local_settings()}"""
 """The first statement of each transaction. A session's own settings do not last: a trigger may change them, and behind
 a pooler each transaction may be in another session. The second one limits how long others wait for a task that hangs.
 """

@@ -16,9 +16,11 @@ from itertools import chain, zip_longest
 from typing import ClassVar, TypeAlias
 
 from kainite.base.errors import DeltaError, TargetRejectedError
-from kainite.uow.catalogue.tables import Catalogue, Table, TypeFamily
+from kainite.uow.canonical import canonical_of, is_opaque
+from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.statements.after_actions import fitted
 from kainite_spark.targets.statements.hooked_runs import runs, segments
 from kainite_spark.targets.statements.layers import conflict_layers
 from kainite_spark.targets.statements.net_effect import NetEffect
@@ -39,6 +41,7 @@ class StatementShape:
         moves: whether it is an update that changes its row's key; ``columns`` then hold the new key.
         reached: whether the target may have made these deletes, or these changes of keys, by itself, by the action of a
             foreign key, when their unit changed a parent.
+        may_miss: whether the target may have deleted the row before, by an action of a foreign key.
     """
 
     table: str
@@ -47,10 +50,13 @@ class StatementShape:
     key: tuple[str, ...]
     moves: bool = False
     reached: bool = False
+    may_miss: bool = False
 
     @property
     def counts_rows(self) -> bool:
         """Returns whether every delta must touch a row; an upsert without columns beside the key need not."""
+        if self.may_miss:
+            return False
         return self.op is not Operation.UPSERT or len(self.columns) > len(self.key)
 
 
@@ -150,9 +156,14 @@ class Planner:
 
     def one_by_one(self, unit: Unit) -> Iterator[Statement]:
         """Yields a statement for each delta, in the source's order; raises as :meth:`plan`."""
-        self._note_cascades((unit,))
-        for delta in unit.deltas:
-            yield Statement(self._shape(delta), (delta,))
+        try:
+            deltas = list(fitted(unit.deltas, self._stepper.keys.plan))
+        except DeltaError as error:
+            raise TargetRejectedError(str(error)) from error
+        self._cascaded = {id(delta) for delta in self._stepper.cascaded([each.delta for each in deltas])}
+        for each in deltas:
+            shape = self._shape(each.delta)
+            yield Statement(replace(shape, may_miss=True) if each.may_miss else shape, (each.delta,))
 
     def _ordered(self, deltas: Iterable[Delta]) -> Iterator[Statement]:
         groups: _Groups = {}
@@ -199,7 +210,7 @@ class Planner:
         opaque = self._opaque_keys.get(delta.table)
         if opaque is None:
             table = self._table(delta.table)
-            columns = (name for name in table.primary_key if table.columns[name].family is TypeFamily.OPAQUE)
+            columns = (name for name in table.primary_key if is_opaque(canonical_of([table.columns[name]])))
             opaque = self._opaque_keys[delta.table] = frozenset(columns)
         return not opaque.isdisjoint(delta.row)
 

@@ -19,6 +19,7 @@ from kainite.peers.sharing.refused_appends import RefusedAppends, set_aside
 from kainite.uow.fragment import Fragment
 from support.log_builders import fragment
 from support.log_members import LIMIT, P, members, units_of
+from support.next_append import append_next
 
 PUT = list[list[str]]
 
@@ -50,9 +51,11 @@ async def test_its_units_fail_with_the_cause_and_the_log_lives_on(
     async with members() as all_, asyncio.timeout(LIMIT):
         logs = {name: await all_.join(name) for name in ("a", "b")}
         log = logs[asked]
-        await log.append("s0", at(1), at(2), [fragment("T-1", [1], count=1)])
-        await log.append("s0", at(3), at(9), [fragment("poison", [13], count=1), fragment("beside", [2], count=1)])
-        await log.append("s0", at(10), at(11), [fragment("T-2", [1], count=1)])
+        await append_next(log, "s0", at(1), at(2), [fragment("T-1", [1], count=1)])
+        await append_next(
+            log, "s0", at(3), at(9), [fragment("poison", [13], count=1), fragment("beside", [2], count=1)]
+        )
+        await append_next(log, "s0", at(10), at(11), [fragment("T-2", [1], count=1)])
         assert units_of(all_.store) == ["T-1", "poison", "beside", "T-2"]
         state = load_state(all_.store, P)
         failed = [unit for unit in state.units.values() if unit.fault is Fault.MALFORMED]

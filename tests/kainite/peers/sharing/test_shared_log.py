@@ -334,12 +334,12 @@ async def test_how_far_shards_are_read_while_too_many_units_are_collected_reache
         report = ReadingReport(frozenset({"s0", "s1", "child"}), {}, arrived={"s0": 70_000, "s1": 90_000},
                                waiting=frozenset({"child"}))  # fmt: skip
         b.reading = lambda: report
-        await b.append("s0", at(1), at(1), [fragment("T-1", [1])])
+        await append_next(b, "s0", at(1), at(1), [fragment("T-1", [1])])
         assert (a.hold_ms, b.hold_ms) == (None, None)
-        await b.append("s0", at(2), at(2), [fragment("T-2", [1])])
+        await append_next(b, "s0", at(2), at(2), [fragment("T-2", [1])])
         await until(lambda: b.hold_ms == a.hold_ms == 70_000 - 1 + SLACK_MS)
         assert "2 units of about 0 MiB are being collected" in b.backlog()
-        await b.append("s1", at(1), at(1), [fragment("T-1", [2], count=2)])
+        await append_next(b, "s1", at(1), at(1), [fragment("T-1", [2], count=2)])
         await until(lambda: (a.hold_ms, b.hold_ms) == (None, None))
 
 

@@ -66,13 +66,13 @@ def test_columns_and_families(found: Catalogue) -> None:
         "boss": TypeFamily.INTEGER,
         "born": TypeFamily.DATE,
         "active": TypeFamily.BOOLEAN,
-        "credit": TypeFamily.NUMERIC,
+        "credit": TypeFamily.OPAQUE,
         "photo": TypeFamily.OPAQUE,
         "at": TypeFamily.OPAQUE,
         "loose": TypeFamily.OPAQUE,
         "shout": TypeFamily.TEXT,
     }
-    assert columns["credit"] == Column("credit", "DECIMAL(10, 2)", TypeFamily.NUMERIC)
+    assert columns["credit"] == Column("credit", "DECIMAL(10, 2)", TypeFamily.OPAQUE)
     assert columns["shout"].generated
     assert not columns["id"].nullable
 

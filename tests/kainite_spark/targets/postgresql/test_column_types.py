@@ -104,3 +104,113 @@ def test_a_type_that_changes_in_the_middle_of_a_history(stores: Stores) -> None:
         assert store.statuses(store.unit(digits, store.insert("thing", id=digits, a="1.23456"))) == ["committed"]
         store.database.run(f"ALTER TABLE thing ALTER a TYPE numeric(20,{digits})")
     assert [str(a) for _, a in store.rows("thing")] == ["1.00000", "1.20000", "1.23000", "1.23500", "1.23460"]
+
+
+DOCUMENTS = {
+    "the text of a document": ('{ "a":1, "a": 2 }', '{"a": 2}', '{ "a":1, "a": 2 }'),
+    "a number of many digits": ('{"a": 12345678901234567890.123456789}',) * 3,
+    "the document null": ("null", "null", "null"),
+    "a string": ('"abc"', '"abc"', '"abc"'),
+    "an object": ({"a": [1, None, "x"]}, '{"a": [1, null, "x"]}', '{"a":[1,null,"x"]}'),
+    "an array": ([1, "x"], '[1, "x"]', '[1,"x"]'),
+    "a number": (1.5, "1.5", "1.5"),
+    "a boolean": (True, "true", "true"),
+    "NULL": (None, None, None),
+}
+PAGE = """
+    CREATE DOMAIN doc AS jsonb; CREATE DOMAIN inner_doc AS doc CHECK (VALUE IS DISTINCT FROM '13');
+    CREATE TABLE page (id bigint PRIMARY KEY, b jsonb, d inner_doc, j json)"""
+
+
+@pytest.mark.parametrize("what", DOCUMENTS)
+def test_a_document_comes_as_its_text_or_as_what_the_text_says(stores: Stores, what: str) -> None:
+    value, binary, text = DOCUMENTS[what]
+    store = stores.open(PAGE)
+    values = dict.fromkeys("bdj", value)
+    units = [
+        store.unit(1, store.insert("page", id=1, **values)),
+        store.unit(2, store.insert("page", id=2), store.update("page", {"id": 2}, **values)),
+        store.unit(3, store.upsert("page", id=3, **values)),
+        store.unit(4, store.insert("page", id=4), store.update("page", {"id": 4}, id=5, **values)),
+    ]
+    assert store.statuses(*units) == ["committed"] * 4
+    found = store.database.rows("SELECT b::text, d::text, j::text FROM page")
+    assert found == [(binary, binary, text)] * 4
+
+
+def test_a_text_that_is_no_document_fails_its_unit(stores: Stores) -> None:
+    store = stores.open(PAGE)
+    units = [
+        store.unit(1, store.insert("page", id=1, b="abc")),
+        store.unit(2, store.insert("page", id=2, d="13")),
+        store.unit(3, store.insert("page", id=3, b="[]")),
+    ]
+    assert store.statuses(*units) == ["failed", "failed", "committed"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("text", "inner_doc"), ("inner_doc", "text")])
+def test_a_column_that_becomes_a_document_or_no_longer_is_one(stores: Stores, old: str, new: str) -> None:
+    store = stores.open(f"{PAGE}; CREATE TABLE thing (id bigint PRIMARY KEY, a {old})")
+    assert store.statuses(store.unit(1, store.insert("thing", id=1, a='"x"'))) == ["committed"]
+    store.database.run(f"ALTER TABLE thing ALTER a TYPE {new} USING a::text::{new}")
+    units = [
+        store.unit(2, store.insert("thing", id=2, a='"x"')),
+        store.unit(3, store.update("thing", {"id": 1}, a='"x"')),
+    ]
+    assert store.statuses(*units) == ["committed"] * 2
+    assert stored(store) == [(1, '"x"'), (2, '"x"')]
+
+
+def test_a_document_as_a_key(stores: Stores) -> None:
+    store = stores.open("CREATE TABLE thing (id jsonb PRIMARY KEY, n integer)")
+    units = [
+        store.unit(1, store.insert("thing", id='{"a":1, "b":2}', n=1), store.insert("thing", id='"x"', n=1)),
+        store.unit(2, store.update("thing", {"id": {"b": 2, "a": 1}}, n=2), store.delete("thing", id='"x"')),
+        store.unit(3, store.upsert("thing", id='{"a": 1.0, "b": 2}', n=3)),
+        store.unit(4, store.update("thing", {"id": '{"b": 2, "a": 1}'}, id="null")),
+    ]
+    assert store.statuses(*units) == ["committed"] * 4
+    assert store.database.rows("SELECT id::text, n FROM thing") == [("null", 3)]
+
+
+NUMBERED = "CREATE TABLE thing (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, i {}, n integer UNIQUE)"
+ALWAYS = "bigint GENERATED ALWAYS AS IDENTITY"
+
+
+@pytest.mark.parametrize("kind", [ALWAYS, "bigint"])
+def test_a_whole_row_with_an_identity_that_is_always_generated_can_be_written(stores: Stores, kind: str) -> None:
+    store = stores.open(NUMBERED.format(kind))
+    units = [
+        store.unit(1, store.insert("thing", id=1, i=7, n=1), store.insert("thing", id=2, i=8, n=2)),
+        store.unit(2, store.update("thing", {"id": 1}, i=7, n=3)),
+        store.unit(3, store.upsert("thing", id=2, i=8, n=4), store.upsert("thing", id=3, i=9, n=5)),
+        store.unit(4, store.update("thing", {"id": 1}, id=1, i=7, n=6)),
+    ]
+    assert store.statuses(*units) == ["committed"] * 4
+    assert sorted(store.rows("thing")) == [(1, 7, 6), (2, 8, 4), (3, 9, 5)]
+
+
+def test_an_identity_that_differs_from_the_source_s_fails_its_unit(stores: Stores) -> None:
+    store = stores.open(NUMBERED.format(ALWAYS))
+    assert store.statuses(store.unit(1, store.insert("thing", id=1, i=7, n=1))) == ["committed"]
+    units = [
+        store.unit(2, store.update("thing", {"id": 1}, i=8, n=2)),
+        store.unit(3, store.upsert("thing", id=1, i=8, n=2)),
+        store.unit(4, store.update("thing", {"id": 1}, i=8)),
+    ]
+    assert [store.statuses(unit) for unit in units] == [["failed"]] * 3
+    assert store.rows("thing") == [(1, 7, 1)]
+
+
+def test_a_column_that_becomes_an_identity_while_the_session_lives(stores: Stores) -> None:
+    store = stores.open(NUMBERED.format("bigint NOT NULL"))
+    units = [
+        store.unit(1, store.insert("thing", id=1, i=7, n=1)),
+        store.unit(2, store.update("thing", {"id": 1}, i=7, n=2)),
+    ]
+    assert store.statuses(*units) == ["committed"] * 2
+    store.database.run("ALTER TABLE thing ALTER i ADD GENERATED ALWAYS AS IDENTITY")
+    assert store.statuses(store.unit(3, store.update("thing", {"id": 1}, i=7, n=3))) == ["committed"]
+    store.database.run("ALTER TABLE thing ALTER i DROP IDENTITY")
+    assert store.statuses(store.unit(4, store.update("thing", {"id": 1}, i=8, n=4))) == ["committed"]
+    assert store.rows("thing") == [(1, 8, 4)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kainite.uow.catalogue.tables import Column, TypeFamily
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.postgresql.rendering import parameters, render
 from kainite_spark.targets.statements.planner import StatementShape
@@ -18,7 +19,7 @@ D = 'json_to_recordset(%s::json) AS d("id" bigint'
     [
         (
             StatementShape("item", Operation.INSERT, ("id", "v"), ()),
-            f'INSERT INTO "public"."item" AS t ("id", "v") OVERRIDING SYSTEM VALUE '
+            'INSERT INTO "public"."item" AS t ("id", "v") OVERRIDING SYSTEM VALUE '
             f'SELECT d."id", d."v" FROM {D}, "v" text)',
         ),
         (
@@ -45,6 +46,39 @@ D = 'json_to_recordset(%s::json) AS d("id" bigint'
 )
 def test_statements(shape: StatementShape, sql: str) -> None:
     assert render(shape, ITEM) == sql
+
+
+DOCUMENTS = table("page", {**columns(id=INTEGER), "100%": Column("100%", "doc", TypeFamily.DOCUMENT)}, ("100%",))
+READ = 'json_to_recordset(%s::json) AS d("100%%" text'
+
+
+@pytest.mark.parametrize(
+    ("shape", "sql"),
+    [
+        (
+            StatementShape("page", Operation.UPSERT, ("100%", "id"), ("100%",)),
+            'INSERT INTO "public"."page" AS t ("100%%", "id") OVERRIDING SYSTEM VALUE SELECT d."100%%"::doc, d."id" '
+            f'FROM {READ}, "id" bigint) ON CONFLICT ("100%%") DO UPDATE SET "id" = excluded."id"',
+        ),
+        (
+            StatementShape("page", Operation.UPDATE, ("id",), ("100%",)),
+            f'UPDATE "public"."page" AS t SET "id" = d."id" FROM {READ}, "id" bigint) WHERE t."100%%" = d."100%%"::doc',
+        ),
+        (
+            StatementShape("page", Operation.DELETE, (), ("100%",)),
+            f'DELETE FROM "public"."page" AS t USING {READ}) WHERE t."100%%" = d."100%%"::doc',
+        ),
+        (
+            StatementShape("page", Operation.UPDATE, ("100%",), ("100%",), moves=True),
+            'UPDATE "public"."page" AS t SET "100%%" = d.new0::doc '
+            'FROM ROWS FROM (json_to_recordset(%s::json) AS ("100%%" text), '
+            'json_to_recordset(%s::json) AS ("100%%" text)) AS d(new0, old0) WHERE t."100%%" = d.old0::doc',
+        ),
+    ],
+    ids=["upsert", "update", "delete", "update that changes the key"],
+)
+def test_a_document_is_read_as_text(shape: StatementShape, sql: str) -> None:
+    assert render(shape, DOCUMENTS) == sql
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,137 @@
+"""A source database and its replica: slot, extractor, record processor, log and apply job between two PostgreSQLs.
+
+All parts are the real ones. They run one after the other in this process: Kinesis and Spark are left out, and so is the
+daemon around the record processor and the log. What the parts hand on to each other are the bytes that they would.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import runpy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import psycopg
+from amazon_kclpy import messages
+
+from kainite.capture.postgresql.extractor import Offset, PostgresExtractor, Reading
+from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.processors.frame import DeltaProcessor
+from kainite.store.memory import MemoryStore
+from kainite.uow.admission import Admission
+from kainite.uow.signing import Signing
+from support.apply_world import World
+
+_PROCESSOR: Final = Path(__file__).parents[2] / "record_processors/postgresql_changes/processor.py"
+_READABLE: Final = (
+    "-c datestyle=ISO -c intervalstyle=postgres -c timezone=UTC -c extra_float_digits=3 -c bytea_output=hex"
+    " -c lc_monetary=C -c quote_all_identifiers=off -c search_path=public"
+)
+"""Both databases are read with the same settings, by which no two values have the same text."""
+_ANSWERS: Final = 200
+"""Most answers of the extractor without a transaction that is waited for."""
+
+
+class Replica:
+    """A source whose transactions are applied to a target when a test says so.
+
+    Args:
+        source: the source, whose slot there is not yet.
+        target: the target's URL; it has the source's tables.
+    """
+
+    def __init__(self, source: SourceSlot, target: str) -> None:
+        with create_slot(source) as slot:
+            self._offset: dict[str, Any] = Offset(slot.lsn, 0).as_json()
+        self._extractor = PostgresExtractor(Reading(source))
+        self._output = io.StringIO()
+        self._processor = DeltaProcessor(runpy.run_path(str(_PROCESSOR))["deltas_of"], self._output, lambda: 0.0)
+        self._world = World(MemoryStore(), target, create=False)
+        self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
+
+    def catch_up(self, transactions: int) -> None:
+        """Brings the source's next transactions to the target.
+
+        Args:
+            transactions: how many have committed on the source since the last call.
+        """
+        goal, left = self._offset["number"] + transactions, _ANSWERS
+        while self._offset["number"] < goal:
+            self._log(self._extracted())
+            left -= 1
+            assert left > 0, f"the source has sent {self._offset['number']} transactions of {goal}"
+        self._world.apply()
+
+    def failed(self) -> dict[str, str]:
+        """Returns the units that are not committed, with their causes."""
+        units = self._world.log.state.units.values()
+        return {unit.uow: f"{unit.status.value}: {unit.cause}" for unit in units}
+
+    def values(self, table: str, column: str | None = None) -> tuple[list[str], list[str]]:
+        """Returns the rows of a table, or a column's values, in the source and in the target."""
+        shown = f"row(id, {column})" if column else "t"
+        query = f"SELECT {shown}::text FROM {table} AS t ORDER BY 1"
+        source, target = ([row for (row,) in one.execute(query.encode())] for one in self._readers)
+        return source, target
+
+    def close(self) -> None:
+        for reader in self._readers:
+            reader.close()
+        self._extractor.close()
+        self._world.target.close()
+
+    def _extracted(self) -> list[bytes]:
+        """Returns the records of the extractor's next answer."""
+        said = list(self._extractor.answer(orjson.dumps({"start": self._offset, "end": None})))
+        if said:
+            self._offset = orjson.loads(said.pop())["offset"]
+        return said
+
+    def _log(self, records: Sequence[bytes]) -> None:
+        if not records:
+            return
+        self._processor.process_records(_Input(records))
+        lines = self._output.getvalue().splitlines()
+        self._output.seek(0)
+        self._output.truncate()
+        admission = Admission(Signing(self._world.catalogue))
+        for line in lines:
+            admission.feed(line.encode())
+        self._world.log.append(*admission.take("invalid"))
+
+
+class _Input:
+    """Records as kclpy hands them to a record processor."""
+
+    def __init__(self, records: Sequence[bytes]) -> None:
+        self.records = [
+            messages.Record({
+                "data": base64.b64encode(record).decode(),
+                "partitionKey": "k",
+                "sequenceNumber": str(place),
+                "subSequenceNumber": 0,
+                "approximateArrivalTimestamp": 0,
+            })
+            for place, record in enumerate(records)
+        ]  # fmt: skip
+
+
+@contextmanager
+def replica(source: SourceSlot, target: str, *scripts: str) -> Iterator[Replica]:
+    """Makes the same tables in both databases, and a replica of the one in the other.
+
+    The source's tables that were there before are dropped.
+    """
+    for url in (source.url, target):
+        with psycopg.connect(url, autocommit=True) as connection:
+            for script in ("DROP TABLE IF EXISTS item, note", *scripts):
+                connection.execute(script)
+    made = Replica(source, target)
+    try:
+        yield made
+    finally:
+        made.close()
