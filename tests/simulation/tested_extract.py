@@ -94,7 +94,7 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          "kainite.capture.postgresql.extractor:PostgresExtractor.answer",
          _stored_is_the_start,
          f"{SOURCE_TESTS}::test_asked_ahead_it_acknowledges_what_is_stored_and_no_more"),
-    _off("a request follows the last answer", "kainite.capture.postgresql.extractor:Offset.__ne__", answering(False),
+    _off("a request follows the last answer", "kainite.capture.postgresql.offset:Offset.__ne__", answering(False),
          f"{SOURCE_TESTS}::test_a_request_that_does_not_follow_its_last_answer_is_refused"),
     _off("one hash key in an aggregate", "kainite.kinesis.write.aggregating:aggregated", _one_key_for_all,
          f"{WRITE_TESTS}/test_aggregating.py"

@@ -61,7 +61,7 @@ class SourceCatalogue:
         self._keys: dict[int, frozenset[str]] = {}
         self._look_at = 0.0
         with _as_source_error():
-            self._connection = psycopg.connect(url, autocommit=True)
+            self._connection = psycopg.connect(url, autocommit=True, client_encoding="UTF8")
 
     def look(self, *, soon: bool = False) -> None:
         """Looks at the publication, if the last look is long enough ago.
