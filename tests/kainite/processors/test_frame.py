@@ -101,7 +101,8 @@ def test_a_delta_too_long_for_a_line_fails_its_unit_alone_and_names_the_limit() 
 def test_deltas_too_long_for_one_answer_fail_their_units_and_the_answer_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(frame, "MAX_EMITTED", frame.ROOM_FOR_CAUSES + 10_000)
+    most = frame.ROOM_FOR_CAUSES + 10_000
+    monkeypatch.setattr(frame, "MAX_EMITTED", most)
     deltas = [delta for line in lines_of(*[4_000] * 4) for delta in line]
     assert ["refused" in delta for delta in deltas] == [False, False, True, True]
-    assert f"its answer to one call {frame.MAX_EMITTED}" in deltas[-1]["refused"]["cause"]
+    assert f"its answer to one call {most}" in deltas[-1]["refused"]["cause"]

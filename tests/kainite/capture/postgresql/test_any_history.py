@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import orjson
 import psycopg
@@ -131,7 +131,7 @@ class History(RuleBasedStateMachine):
     @precondition(lambda self: len(self.files) > 1)
     @rule(back=st.integers(1, 3))
     def the_offset_file_is_an_old_copy(self, back: int) -> None:
-        """The source has forgotten what the old file would ask for, if the extractor has acknowledged it."""
+        """Asks from an old offset: refused if the source was told to forget what follows it."""
         newest = self.files[-1]
         old = self.files[max(0, len(self.files) - 1 - back)]
         self.dies()
@@ -168,7 +168,7 @@ class History(RuleBasedStateMachine):
 
     @rule()
     def the_source_moves_to_another_server(self) -> None:
-        """The dump's database has a slot of the same name, and its LSNs are others."""
+        """Asks another server, which has a database and a slot, and whose LSNs are others."""
         if "source" not in self.files[-1]:
             return
         self.dies()
@@ -330,4 +330,5 @@ def test_whatever_happens_each_transaction_has_one_number_or_the_extractor_refus
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(lambda: History(postgres_server, another_server), settings=few)
+    made = cast("type[RuleBasedStateMachine]", lambda: History(postgres_server, another_server))
+    run_state_machine_as_test(made, settings=few)

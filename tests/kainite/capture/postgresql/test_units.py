@@ -17,8 +17,12 @@ INSERT = SourceChange(ITEM, InsertMessage(7, ("1",)))
 TRUNCATE = SourceChange(ITEM, TruncateMessage((7,)))
 
 
+def no_key(relation: int) -> frozenset[str]:
+    return frozenset()
+
+
 def units_from(number: int, *, skip_truncate: bool = False) -> NumberedUnits:
-    return NumberedUnits(number, {}.__getitem__, skip_truncate, lambda: 0)
+    return NumberedUnits(number, no_key, skip_truncate, lambda: 0)
 
 
 def given(units: NumberedUnits, xid: int, *changes: SourceChange, passed_over: bool = False) -> list[dict[str, Any]]:
