@@ -18,6 +18,7 @@ from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import SettingsError, SparkUnavailableError
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
+from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json
@@ -80,7 +81,8 @@ def run(configured: Settings, *, once: bool = False) -> ApplySummary:
     """
     stop = threading.Event()
     try:
-        return _run(configured, stop, once=once)
+        with log_in_thread():
+            return _run(configured, stop, once=once)
     except SparkUnavailableError:
         if stop.is_set():  # Spark had not started, or was given up after the grace
             return ApplySummary()

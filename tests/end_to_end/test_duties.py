@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -180,15 +181,19 @@ def test_a_hundred_duties_on_five_workers_go_on_once_each(kinesis: Any, moto_end
     workers, names = "abcde", [f"duty-{number}" for number in range(100)]
     with dynamodb_local() as endpoint:
         table = boto3.client("dynamodb", endpoint_url=endpoint, region_name="us-east-1")
-        times = {"fleetPingTimeoutMillis": "8000"}
-        with duties(kinesis, table, moto_endpoint, tmp_path, [], dynamoDBEndpoint=endpoint, **times) as fleet_:
+        lock = ("flock", "--nonblock", "--conflict-exit-code=9")
+        commands = {name: (*lock, str(tmp_path / name), "sleep", "100000") for name in names}
+        settings = {
+            "fleetPingTimeoutMillis": "8000", "dynamoDBEndpoint": endpoint,
+            "fleetCommands": ", ".join(map(shlex.join, commands.values())),
+        }  # fmt: skip
+        with duties(kinesis, table, moto_endpoint, tmp_path, [], **settings) as fleet_:
             for worker in workers:
                 fleet_.world.join(worker)
             fleet_.wait(lambda: len(fleet_.picture().workers) == len(workers))
             operator = Operator(fleet_.store, "a test")
             began = time.monotonic()
-            for name in names:
-                command = ("flock", "--nonblock", "--conflict-exit-code=9", str(tmp_path / name), "sleep", "100000")
+            for name, command in commands.items():
                 operator.add(name, Work(command=command, ready_after=0.1, stop_grace=1.0))
             before = fleet_.spread_of(names, workers)
             placed = time.monotonic() - began
@@ -269,7 +274,8 @@ def test_a_daemon_that_stands_still_loses_its_duty_before_another_one_has_it(
 def test_an_operator_steers_and_a_program_that_dies_tells_why(
     kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path
 ) -> None:
-    with duties(kinesis, dynamodb, moto_endpoint, tmp_path, ["good"]) as fleet_:
+    bad = f"{sys.executable} {CHILD} {tmp_path / 'written' / 'bad'} --die 3"
+    with duties(kinesis, dynamodb, moto_endpoint, tmp_path, ["good"], fleetCommands=bad) as fleet_:
         for worker in ("a", "b"):
             fleet_.world.join(worker)
         fleet_.wait(lambda: fleet_.holder("good"))
@@ -280,7 +286,6 @@ def test_an_operator_steers_and_a_program_that_dies_tells_why(
         goal = "b" if fleet_.holder("good") == "a" else "a"
         fleet_.kainite("move", "good", goal, "--yes")
         fleet_.wait(lambda: fleet_.holder("good") == goal)
-        bad = f"{sys.executable} {CHILD} {tmp_path / 'written' / 'bad'} --die 3"
         fleet_.kainite("add", "bad", "--command", bad, "--restart", "never")
         fleet_.wait(lambda: fleet_.picture().duties["bad"].status is DutyStatus.ERROR)
         rows = {row["duty"]: row for row in json.loads(fleet_.kainite("duties", "--json"))}

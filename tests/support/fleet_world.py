@@ -132,12 +132,12 @@ class Fleet:
     more: Mapping[str, str] = field(default_factory=dict)
     emits: str = ""
 
-    def join(self, worker: str) -> Daemon:
-        """Starts a daemon without waiting for it."""
+    def join(self, worker: str, stderr: int | None = None) -> Daemon:
+        """Starts a daemon without waiting for it; it logs to ``stderr``, by default to a file in the folder."""
         path = self.folder / f"{worker}.log"
         with path.open("ab") as log:
             command = [sys.executable, "-m", "kainite", "run", "-p", str(self._properties(worker))]
-            daemon = Daemon(worker, subprocess.Popen(command, stderr=log), path)
+            daemon = Daemon(worker, subprocess.Popen(command, stderr=log if stderr is None else stderr), path)
         self.daemons.append(daemon)
         return daemon
 

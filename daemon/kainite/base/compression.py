@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from mmap import mmap
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -26,6 +27,23 @@ def contents_size(frame: bytes) -> int | None:
         return zstd.get_frame_info(frame).decompressed_size
     except (zstd.ZstdError, EOFError):
         return None
+
+
+def end_of_whole_frames(data: bytes | mmap) -> int:
+    """Returns the offset behind the last of the whole frames that ``data`` begins with; reads the blocks' headers only.
+
+    Args:
+        data: frames one behind the other; the last one may be cut off, or be no frame.
+    """
+    end = 0
+    with memoryview(data) as view:
+        while end < len(view):
+            with view[end:] as rest:
+                try:
+                    end += zstd.get_frame_size(rest)
+                except zstd.ZstdError:
+                    break
+    return end
 
 
 def decompressed(frame: bytes, limit: int) -> bytes:

@@ -27,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
+from kainite.aws.program_environment import program_environment
 from kainite.base.errors import ChildError, ChildExitedError
 from kainite.base.logs import event
 from kainite.base.waiting import wait_until_set
@@ -49,6 +50,7 @@ class Program:
         owner: the name for which it runs, in messages and logs, such as a shard's id.
         role: the log's field for ``owner``.
         environment: variables in addition to Kainite's own.
+        aws_profile: whose AWS credentials it finds (:func:`kainite.aws.program_environment.program_environment`).
         setting: the settings' key that names the command.
     """
 
@@ -56,6 +58,7 @@ class Program:
     owner: str
     role: str = "shard"
     environment: Mapping[str, str] = field(default_factory=dict)
+    aws_profile: str | None = None
     setting: str = "executableName"
 
 
@@ -118,7 +121,7 @@ class PipedProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                env={**os.environ, **program.environment},
+                env=program_environment(program.aws_profile) | dict(program.environment),
                 start_new_session=True,
             )
         except OSError as error:

@@ -63,7 +63,10 @@ class ChildProcess:
         markers = settings.protocol is ChildProtocol.MARKERS
         arguments, environment = start_parameters(settings.markers) if markers else ((), {})
         program = Program(
-            (*settings.command, *arguments), shard_id, environment={SHARD_VARIABLE: shard_id, **environment}
+            (*settings.command, *arguments),
+            shard_id,
+            environment={SHARD_VARIABLE: shard_id, **environment},
+            aws_profile=settings.aws_profile,
         )
         return cls(program, settings)
 

@@ -15,6 +15,7 @@ import logging
 from contextlib import nullcontext
 
 from kainite.aws import clients as aws
+from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
 from kainite.base.signals import Signals
 from kainite.child.program_lookup import find
@@ -42,7 +43,7 @@ def run(settings: Settings, showing: Showing, *, once: bool) -> int:
     """
     find(settings.extract.command, "extractorName")
     offset_file = offset_file_of(settings)
-    with offset_file.locked() if offset_file else nullcontext():
+    with offset_file.locked() if offset_file else nullcontext(), log_in_thread():
         return asyncio.run(_run(settings, offset_file, showing, once=once))
 
 

@@ -15,6 +15,7 @@ from kainite.base.process_identity import from_text, this_process
 from kainite.fleet.declared import declared_duties
 from kainite.fleet.model.dormancy import is_dormant
 from kainite.fleet.model.records import Worker
+from kainite.fleet.programs.commands import HostCommands
 from kainite.fleet.programs.programs import DutyPrograms
 from kainite.fleet.service import FleetService
 from kainite.fleet.steps.member import FleetMember
@@ -68,9 +69,14 @@ def _service(settings: Settings, dynamodb: DynamoDBClient, stop: asyncio.Event) 
         labels=fleet.labels,
         capacity=fleet.capacity,
         process=this_process().as_text(),
+        declared=tuple(duty.name for duty in declared),
+        allowed=fleet.commands,
     )
     member = FleetMember(me, timing, declared, _is_gone, _dormancy(fleet.dormant))
-    programs = DutyPrograms(settings.path, timing.lease, news.set)
+    commands = HostCommands(
+        {duty.name: duty.work for duty in declared}, frozenset(fleet.commands), settings.path, fleet.aws_profile
+    )
+    programs = DutyPrograms(commands, timing.lease, news.set)
     store = DynamoDBFleetStore(dynamodb, fleet.table, fleet.history_days)
     grace = max((duty.work.stop_grace for duty in declared), default=0.0)
     event(logger, logging.INFO, "fleet joined", table=fleet.table, worker=me.name, declared=len(declared))

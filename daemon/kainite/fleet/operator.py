@@ -114,7 +114,7 @@ class Operator:
                 raise FleetError(f"duty {name!r} is {duty.status}, at no worker")
             if duty.worker == worker:
                 raise FleetError(f"duty {name!r} is at {worker} already")
-            if (why := why_not(duty.work, goal, picture.load_of(goal))) is not None:
+            if (why := why_not(duty, goal, picture.load_of(goal))) is not None:
                 raise FleetError(f"worker {worker!r} {why}")
             return self._of_duty(replace(duty, goal=worker), f"it moves to {worker}")
 

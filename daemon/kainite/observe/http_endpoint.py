@@ -1,8 +1,8 @@
 """A small HTTP server for the daemon's own pages: one GET or HEAD a connection, everything bounded.
 
 Each connection has :data:`LIMIT_S` to send its request and take the answer, :data:`MAX_HEAD` bytes for the request,
-and there are at most :data:`MAX_CONNECTIONS` connections; a client that exceeds a limit is refused or cut off, and no
-other client notices.
+and there are at most :data:`MAX_CONNECTIONS` connections: one more cuts the oldest one off. A probe sends its request
+at once and has its answer within milliseconds, so clients that say nothing cut off one another and not the probe.
 """
 
 from __future__ import annotations
@@ -66,15 +66,16 @@ async def serving(pages: Mapping[str, Page], host: str, port: int) -> AsyncItera
 class _Endpoint:
     def __init__(self, pages: Mapping[str, Page]) -> None:
         self._pages = pages
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}  # the oldest one first
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._connections) >= MAX_CONNECTIONS:
-            writer.transport.abort()
-            return
+            oldest = next(iter(self._connections))
+            self._connections.pop(oldest).transport.abort()
+            oldest.cancel()
         task = asyncio.get_running_loop().create_task(self._converse(reader, writer), name="endpoint connection")
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
+        self._connections[task] = writer
+        task.add_done_callback(lambda done: self._connections.pop(done, None))
 
     async def close(self) -> None:
         """Ends all connections."""

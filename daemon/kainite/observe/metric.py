@@ -332,6 +332,10 @@ GROUPS_SPLIT = Metric(
     "Apply", "GroupsSplit", "kainite_apply_groups_split_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Groups that the target did not take, and that were cut in two.",
 )  # fmt: skip
+LOG_LINES_DROPPED = Metric(
+    "Process", "LogLinesDropped", "kainite_log_lines_dropped_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Lines on standard error that were dropped because nobody read them in time.",
+)  # fmt: skip
 
 DAEMON_METRICS: tuple[Metric, ...] = (
     RECORDS_PROCESSED, DATA_BYTES_PROCESSED, MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME, GET_RECORDS_TIME,
@@ -341,14 +345,15 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
     OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LATE_UNITS, WATERMARK_BEHIND,
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
-    LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES,
+    LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES, LOG_LINES_DROPPED,
 )  # fmt: skip
 """The metrics that ``kainite run`` and ``kainite log serve`` publish."""
 
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
     MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
+    LOG_LINES_DROPPED,
 )  # fmt: skip
 """The metrics that ``kainite apply`` publishes."""
 
-METRICS = DAEMON_METRICS + APPLY_METRICS
+METRICS = (*DAEMON_METRICS, *(metric for metric in APPLY_METRICS if metric not in DAEMON_METRICS))

@@ -16,13 +16,16 @@ import orjson
 
 from kainite.aws import clients as aws
 from kainite.base import display
+from kainite.base.log_thread import lines_dropped
 from kainite.base.redaction import redacted_tree
 from kainite.observe import health
 from kainite.observe.health import HealthLimits, ShardHealth, WorkerFacts
 from kainite.observe.meter import Meter, MetricSink
-from kainite.observe.metric import DAEMON_METRICS, Metric
+from kainite.observe.metric import DAEMON_METRICS, LOG_LINES_DROPPED, Metric
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import MetricsLevel, Settings
+
+_DROPPED_LINES_EVERY_S = 5.0
 
 LIVE, READY, HEALTH, METRICS = "/live", "/ready", "/health", "/metrics"
 
@@ -112,7 +115,19 @@ async def publishing_of(
             sinks.append(await _cloudwatch(stack, settings, wanted.level))
         if wanted.port is not None:
             sinks.append(await _endpoint(stack, wanted.metrics, settings.metrics.host, wanted.port, verdict))
-        yield Meter(*sinks)
+        meter = Meter(*sinks)
+        counting = asyncio.create_task(_count_dropped_lines(meter))
+        stack.callback(counting.cancel)
+        yield meter
+
+
+async def _count_dropped_lines(meter: Meter) -> None:
+    counted = 0
+    while True:
+        await asyncio.sleep(_DROPPED_LINES_EVERY_S)
+        dropped = lines_dropped()
+        meter.observe(LOG_LINES_DROPPED, dropped - counted)
+        counted = dropped
 
 
 async def _cloudwatch(stack: AsyncExitStack, settings: Settings, level: MetricsLevel) -> MetricSink:

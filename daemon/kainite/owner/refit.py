@@ -24,7 +24,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
@@ -39,7 +38,7 @@ from kainite.log.state.unit_state import UnitState
 from kainite.owner.entry_writer import EntryWriter
 from kainite.settings import Isolation, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
-from kainite.uow.delta import Delta, Operation
+from kainite.uow.delta import Delta
 from kainite.uow.signing import SignedDeltas, Signing
 from kainite.uow.touches import NOTHING
 
@@ -155,9 +154,7 @@ def judge_anew(store: LogStore, partition: str, entries: Sequence[int], signing:
     Raises:
         LogCorruptError: an entry is missing, or has no deltas.
     """
-    deltas = _read(store, partition, entries)
-    # An insert's key is removed so that the present catalogue can derive it; without a catalogue it must stay.
-    return signing.judge_all(deltas if signing.catalogue is None else map(_as_emitted, deltas))
+    return signing.judge_all(_read(store, partition, entries))
 
 
 def _read(store: LogStore, partition: str, entries: Sequence[int]) -> list[Delta]:
@@ -170,9 +167,3 @@ def _read(store: LogStore, partition: str, entries: Sequence[int]) -> list[Delta
         else:
             raise LogCorruptError(f"log partition {partition} has no entry {tid}, which a failed unit needs")
     return found
-
-
-def _as_emitted(delta: Delta) -> Delta:
-    """Returns an insert without a key that its row gives as well: the key may have other columns by now."""
-    given = delta.op is Operation.INSERT and delta.key.keys() <= delta.row.keys()
-    return replace(delta, key={}) if given and delta.key else delta

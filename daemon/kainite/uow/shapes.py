@@ -114,7 +114,7 @@ class Shapes:
         """Takes a delta that fits, as it was emitted and in its normal form, for deltas of the same shape to come."""
         key, row, before = (item.get(name) or _NOTHING for name in ("key", "row", "before"))
         plan = self._keys.plan(delta.table)
-        if (sign := self._by_name.sign(plan, delta)) is None:
+        if (sign := self._by_name.sign(plan, delta)) is None or (key and key.keys() != delta.key.keys()):
             return
         full = delta.op is Operation.INSERT or delta.op is Operation.UPSERT
         if len(self._known) >= MOST:

@@ -20,6 +20,7 @@ from functools import partial
 from typing import TypeAlias
 
 from kainite.aws import clients as aws
+from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
 from kainite.log.contract import LogStore
@@ -48,7 +49,8 @@ def run(settings: Settings, beside: Beside) -> int:
     Raises:
         KainiteError: what ended the owner, or kept it from starting.
     """
-    status = asyncio.run(until_stopped(lambda stop, _: serve(settings, stop, beside)))
+    with log_in_thread():
+        status = asyncio.run(until_stopped(lambda stop, _: serve(settings, stop, beside)))
     leave_unanswered_calls(status)
     return status
 

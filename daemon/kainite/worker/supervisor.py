@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError, LogHeldError
 from kainite.base.garbage import collect_rarely
+from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
 from kainite.child.program_lookup import find_program
@@ -67,7 +68,8 @@ def run(settings: Settings) -> int:
     """
     malloc_arena.share_one_arena()
     collect_rarely()
-    status = asyncio.run(until_stopped(partial(supervise, settings)))
+    with log_in_thread():
+        status = asyncio.run(until_stopped(partial(supervise, settings)))
     leave_unanswered_calls(status)
     return status
 

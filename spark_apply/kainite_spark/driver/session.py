@@ -6,8 +6,10 @@ JVM gets a process group of its own: Ctrl-C, or a TERM to this process's group, 
 after its micro-batch, and must not kill Spark before. The JVM watches its standard input and so ends with this process.
 
 A task's closure holds the target's address and, where the settings name a static key, that key; the shuffle's files
-hold deltas. With a master on other machines Spark's own authentication and encryption protect them, which the
-operator turns on (docs/operations.md, *Secrets*); :func:`unprotected` says what is missing, and the start logs it.
+hold deltas. So other users of the host must neither connect nor look into the files. With a local master Spark
+authenticates every connection by a secret that it makes at each start; the JVM and its workers make files that only
+their user may read. With a master on other machines the operator turns Spark's authentication and encryption on
+(docs/operations.md, *Secrets*); :func:`unprotected` says what is missing, and the start logs it.
 """
 
 from __future__ import annotations
@@ -63,6 +65,7 @@ _CONFIGURATION: Mapping[str, str] = {
 }
 
 _LOCAL_CONFIGURATION: Mapping[str, str] = {
+    "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
@@ -160,7 +163,7 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(configuration(master, name).items()))
     try:
-        with told_as_events() as output:
+        with told_as_events() as output, _private_files():
             options = {"start_new_session": True, "stdout": output, "stderr": output}
             gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
         context = SparkContext(conf=conf, gateway=gateway)
@@ -176,6 +179,16 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
     if "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = context.getConf().get("spark.pyspark.python", context.pythonExec)
     return context, gateway
+
+
+@contextlib.contextmanager
+def _private_files() -> Iterator[None]:
+    """Lets processes that are started meanwhile make files for their own user only."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 class _StartWatch:

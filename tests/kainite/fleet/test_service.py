@@ -13,6 +13,7 @@ from kainite.base.clock import boot_seconds
 from kainite.base.errors import FleetError, FleetUnavailableError
 from kainite.fleet.model.records import Command, Duty, Picture, Subject, Work, Worker, WorkerMessage
 from kainite.fleet.model.states import DutyStatus, WorkerStatus
+from kainite.fleet.programs.commands import HostCommands
 from kainite.fleet.programs.programs import DutyPrograms
 from kainite.fleet.service import FleetService
 from kainite.fleet.steps.member import FleetMember
@@ -76,7 +77,8 @@ async def running(
     timing: Timing, *declared: Duty, name: str = "w", store: Watched | None = None
 ) -> AsyncIterator[Running]:
     news = asyncio.Event()
-    world = Running(store or Watched(), DutyPrograms(None, timing.lease, news.set))
+    commands = HostCommands({duty.name: duty.work for duty in declared}, frozenset(), None)
+    world = Running(store or Watched(), DutyPrograms(commands, timing.lease, news.set))
     member = FleetMember(Worker(name, ""), timing, declared)
     service = FleetService(world.store, member, world.programs, timing, news, world.stop.set)
     world.task = asyncio.create_task(service.run(world.stop, grace=1.0))

@@ -91,18 +91,29 @@ async def test_a_client_that_says_nothing_is_cut_off(port: int, monkeypatch: pyt
     assert (await ask(port, b"GET /page HTTP/1.1\r\n\r\n"))[1] == b"hello\n"
 
 
-async def test_idle_clients_beyond_the_bound_are_turned_away_and_those_before_are_served(port: int) -> None:
+async def test_a_client_beyond_the_bound_takes_the_place_of_the_oldest(port: int) -> None:
     async with asyncio.timeout(LIMIT):
         idle = [await asyncio.open_connection(LOCAL, port) for _ in range(http_endpoint.MAX_CONNECTIONS)]
-        reader, writer = await asyncio.open_connection(LOCAL, port)
-        turned_away = await ended(reader)
-        idle[0][1].write(b"GET /page HTTP/1.1\r\n\r\n")
-        answer = await idle[0][0].read()
-        for _, other in [*idle, (reader, writer)]:
+        probe = await ask(port, b"GET /page HTTP/1.1\r\n\r\n")
+        turned_away = await ended(idle[0][0])
+        idle[1][1].write(b"GET /page HTTP/1.1\r\n\r\n")
+        answer = await idle[1][0].read()
+        for _, other in idle:
             other.close()
 
+    assert probe == ("HTTP/1.1 200 OK", b"hello\n")
     assert turned_away
     assert answer.endswith(b"hello\n")
+
+
+async def test_a_flood_of_silent_clients_starves_no_probe(port: int) -> None:
+    async with asyncio.timeout(LIMIT):
+        silent = []
+        for _ in range(20):
+            silent += [await asyncio.open_connection(LOCAL, port) for _ in range(10)]
+            assert await ask(port, b"GET /page HTTP/1.1\r\n\r\n") == ("HTTP/1.1 200 OK", b"hello\n")
+        for _, writer in silent:
+            writer.close()
 
 
 async def test_an_idle_client_does_not_hold_up_the_end() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kainite.base.errors import DeltaError
-from kainite.uow.delta import parse_delta
+from kainite.uow.delta import Operation, parse_delta
 from kainite.uow.signing import SignedDeltas, Signing
 from support.tables import SHOP
 
@@ -38,6 +41,26 @@ def test_one_after_another_and_all_at_once_come_to_the_same() -> None:
     items = [LINE, {**LINE, "row": {"order_id": 4, "line": 2, "qty": 1}}, {**LINE, "table": "nowhere"}]
 
     assert judged(*items) == Signing(SHOP).judge_all(map(parse_delta, items))
+
+
+VALUES = st.sampled_from([1, "1", 1.0, True, None, 2, "x", [1]])
+COLUMNS = st.dictionaries(st.sampled_from(["id", "order_id", "line", "qty", "total", "note", "colour"]), VALUES)
+DELTAS = st.fixed_dictionaries(
+    {"table": st.sampled_from(["orders", "order_line", "history", "nowhere"]), "op": st.sampled_from(list(Operation))},
+    optional={"key": COLUMNS, "row": COLUMNS, "before": COLUMNS},
+)
+
+
+@given(st.lists(DELTAS, max_size=4))
+def test_what_was_refused_stays_refused_when_it_is_judged_anew_by_the_same_catalogue(items: list[Any]) -> None:
+    signing, first = Signing(SHOP), SignedDeltas()
+    for item in items:
+        with suppress(DeltaError):  # no delta at all: it is not kept
+            signing.judge(item, first)
+
+    anew = signing.judge_all(first.deltas)
+
+    assert anew == first
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ def checked(table: str, op: Operation, key: Row, row: Row, before: Row | None = 
         (("history", UPDATE, {"customer": 1}, {"note": "x"}), "'history' has no primary key: it takes inserts only"),
         (("history", UPSERT, {"customer": 1}, {"note": "x"}), "'history' has no primary key: it takes inserts only"),
         (("history", INSERT, {"customer": 1}, {"note": "x"}), "'history' has no primary key: leave 'key' out"),
+        (("orders", INSERT, {"total": 1}, {"id": 1, "total": 2}), "key column 'id' of 'orders' is missing"),
+        (("orders", INSERT, {"id": 1, "total": 1}, {"id": 1, "total": True}), "'total' is no key column of 'orders'"),
     ],
 )
 def test_a_delta_that_does_not_fit_the_table_is_refused(delta: tuple[str, Operation, Row, Row], cause: str) -> None:
@@ -53,6 +55,10 @@ class TestNormalForm:
     def test_an_inserts_key_comes_from_its_row(self) -> None:
         delta = checked("order_line", INSERT, {}, {"line": 2, "order_id": 1, "qty": 3})
         assert delta.key == {"order_id": 1, "line": 2}
+
+    def test_an_inserts_row_decides_where_its_key_says_the_same_of_other_columns(self) -> None:
+        assert checked("order_line", INSERT, {"line": 2}, {"line": 2, "order_id": 1}).key == {"order_id": 1, "line": 2}
+        assert checked("history", INSERT, {"note": "x"}, {"note": "x"}).key == {}
 
     @pytest.mark.parametrize("op", [INSERT, UPSERT])
     def test_the_row_holds_the_key_too(self, op: Operation) -> None:

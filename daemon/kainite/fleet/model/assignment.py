@@ -28,19 +28,19 @@ def price(work: Work, worker: Worker, load: float) -> float:
     return (load + work.weight) / (AFFINITY_FACTOR if worker.suits(work) else 1)
 
 
-def choose(work: Work, workers: Iterable[Worker], loads: Mapping[str, float], present: str = "") -> Worker | None:
+def choose(duty: Duty, workers: Iterable[Worker], loads: Mapping[str, float], present: str = "") -> Worker | None:
     """Returns the worker that is to have a duty; None when no worker may have it.
 
     Args:
-        work: the duty's.
+        duty: the duty.
         workers: those that may be given duties.
         loads: the load of each worker, by the worker's name.
         present: the duty's present worker, which is preferred to an equal one, so that no duty moves without need.
     """
-    able = [worker for worker in workers if why_not(work, worker, loads[worker.name]) is None]
+    able = [worker for worker in workers if why_not(duty, worker, loads[worker.name]) is None]
     return min(
         able,
-        key=lambda worker: (price(work, worker, loads[worker.name]), worker.name != present, worker.name),
+        key=lambda worker: (price(duty.work, worker, loads[worker.name]), worker.name != present, worker.name),
         default=None,
     )
 
@@ -61,7 +61,7 @@ def assignments(picture: Picture) -> tuple[Assignment, ...]:
     free = [duty for duty in picture.duties.values() if duty.status is DutyStatus.UNASSIGNED and duty.wanted]
     for duty in sorted(free, key=in_order):
         goals = [worker for worker in workers if worker.name == duty.goal]
-        worker = choose(duty.work, goals, loads) or choose(duty.work, workers, loads)
+        worker = choose(duty, goals, loads) or choose(duty, workers, loads)
         if worker is not None:
             loads[worker.name] += duty.work.weight
             found.append(Assignment(duty, worker))
@@ -73,12 +73,14 @@ def in_order(duty: Duty) -> tuple[bool, float, str]:
     return (not duty.work.affinity, -duty.work.weight, duty.name)
 
 
-def why_not(work: Work, worker: Worker, load: float) -> str | None:
+def why_not(duty: Duty, worker: Worker, load: float) -> str | None:
     """Returns why a worker that has this load already cannot be given a duty; None when it can."""
     if worker.status is not WorkerStatus.ALIVE:
         return f"is {worker.status}: it is given no duties"
-    if work.kind not in worker.kinds:
-        return f"cannot run duties of the kind {work.kind!r}"
-    if worker.capacity is not None and load + work.weight > worker.capacity:
+    if duty.work.kind not in worker.kinds:
+        return f"cannot run duties of the kind {duty.work.kind!r}"
+    if not worker.can_run(duty):
+        return "may not run it: its host's files do not declare the duty, and fleetCommands there does not list its command"
+    if worker.capacity is not None and load + duty.work.weight > worker.capacity:
         return f"has no room: a load of {load:g}, a capacity of {worker.capacity:g}"
     return None

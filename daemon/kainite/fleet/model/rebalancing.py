@@ -42,7 +42,7 @@ def rebalancing(picture: Picture) -> Rebalancing:
     held = [duty for worker in workers for duty in picture.duties_of(worker)]
     moves: list[Assignment] = []
     for duty in sorted(held, key=in_order):
-        worker = choose(duty.work, workers, planned, duty.worker)
+        worker = choose(duty, workers, planned, duty.worker)
         if worker is None:
             planned[duty.worker] += duty.work.weight
             continue

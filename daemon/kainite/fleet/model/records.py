@@ -6,6 +6,7 @@ while a worker pings. A record's fields that this release does not know are kept
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -21,6 +22,14 @@ class DutyKind(StrEnum):
     EXTRACT = "extract"
     APPLY = "apply"
     PROGRAM = "program"
+
+
+KAINITE_WORDS: Mapping[str, tuple[str, ...]] = {
+    DutyKind.LOG: ("log", "serve"),
+    DutyKind.EXTRACT: ("extract",),
+    DutyKind.APPLY: ("apply",),
+}
+"""The command of ``kainite`` that runs a duty, for each kind that is not a program of the user's."""
 
 
 class Restart(StrEnum):
@@ -85,6 +94,14 @@ class Work:
     tries: int = 10
     window: float = 600.0
 
+    @property
+    def command_line(self) -> str:
+        """Returns the command line as ``fleetCommands`` has it: ``kainite apply -p FILE`` for Kainite's own kinds."""
+        words = KAINITE_WORDS.get(self.kind)
+        if words is None:
+            return shlex.join(self.command)
+        return shlex.join(("kainite", *words, *(("-p", self.properties) if self.properties else ())))
+
 
 @dataclass(frozen=True, slots=True)
 class Worker:
@@ -97,6 +114,8 @@ class Worker:
         labels: words by which duties may prefer the worker.
         capacity: the most weight that the worker is given; None means no limit.
         kinds: the kinds of duties that it can run.
+        declared: the names of the duties that its host's files declare; None where it does not say what it runs.
+        allowed: the command lines of other duties that its host's files allow.
         process: identity of its process, as text.
         held_off: an operator has disabled it.
         read: sequence number of the last message that it has obeyed.
@@ -110,6 +129,8 @@ class Worker:
     labels: tuple[str, ...] = ()
     capacity: float | None = None
     kinds: tuple[str, ...] = tuple(DutyKind)
+    declared: tuple[str, ...] | None = None
+    allowed: tuple[str, ...] = ()
     process: str = ""
     held_off: bool = False
     read: int = 0
@@ -124,6 +145,15 @@ class Worker:
         """
         check_worker(self.status, status, by)
         return replace(self, status=status)
+
+    def can_run(self, duty: Duty) -> bool:
+        """Returns whether the worker's release has the duty's kind, and the host's files let the duty run there.
+
+        The record only tells the leader where a duty may go. The host itself looks into its files before it starts
+        anything (:class:`kainite.fleet.programs.commands.HostCommands`), because others may write the record.
+        """
+        permitted = self.declared is None or duty.name in self.declared or duty.work.command_line in self.allowed
+        return duty.work.kind in self.kinds and permitted
 
     def suits(self, work: Work) -> bool:
         """Returns whether one of the work's affinities is this worker's name or label."""

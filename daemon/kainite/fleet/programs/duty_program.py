@@ -30,6 +30,7 @@ from kainite.base.logs import event
 from kainite.child.line_buffer import LineBuffer
 from kainite.child.piped_process import LOG_LINE, Hooks, PipedProcess, Program, how_it_ended
 from kainite.fleet.model.records import Duty
+from kainite.fleet.programs.commands import HostCommand
 from kainite.fleet.steps.plan import ProgramPhase, ProgramState
 
 logger = logging.getLogger(__name__)
@@ -49,14 +50,21 @@ class DutyProgram:
 
     Args:
         duty: the duty, as it was assigned.
-        command: the words of the program's command line.
+        command: the program's command line, and its credentials.
         until: the program may run until this time of the boot clock.
         lease: seconds of a whole lease.
         news: called when the phase may have changed.
+        refusal: why nothing is started; the run has failed then.
     """
 
     def __init__(
-        self, duty: Duty, command: tuple[str, ...], until: float, lease: float, news: Callable[[], None]
+        self,
+        duty: Duty,
+        command: HostCommand,
+        until: float,
+        lease: float,
+        news: Callable[[], None],
+        refusal: str = "",
     ) -> None:
         self.duty = duty
         self._run = next(_runs)
@@ -69,12 +77,15 @@ class DutyProgram:
         self._phase = ProgramPhase.STARTING
         self._told_to_end = False
         self._why = ""
-        self._error = ""
+        self._error = refusal
         self._output = LineBuffer(LOG_LINE, in_pieces=True)
         grace = duty.work.stop_grace
-        words = (sys.executable, "-I", "-S", str(GUARD), str(grace), str(until), str(lease), *command)
-        program = Program(words, duty.name, "duty", setting="the duty's command")
+        words = (sys.executable, "-I", "-S", str(GUARD), str(grace), str(until), str(lease), *command.words)
+        program = Program(words, duty.name, "duty", setting="the duty's command", aws_profile=command.aws_profile)
         self._process: PipedProcess | None = None
+        if refusal:
+            self._phase = ProgramPhase.ENDED
+            return
         try:
             self._process = PipedProcess.start(program, Hooks(self._on_output, self._news, self._news, self._on_line))
         except (ChildExitedError, ValueError) as error:  # ValueError: a word with a null character

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
+from kainite.base.errors import FleetError
 from kainite.fleet.model.records import Duty
-from kainite.fleet.programs.commands import command_of
+from kainite.fleet.programs.commands import HostCommand, HostCommands
 from kainite.fleet.programs.duty_program import DutyProgram
 from kainite.fleet.steps.plan import ProgramPhase, ProgramState
 
@@ -16,13 +16,13 @@ class DutyPrograms:
     """Keeps the programs of one worker by the name of their duty.
 
     Args:
-        settings_file: the worker's own.
+        commands: what the host's files let the worker run.
         lease: seconds of a whole lease.
         news: called when one of them may have got further.
     """
 
-    def __init__(self, settings_file: Path | None, lease: float, news: Callable[[], None]) -> None:
-        self._settings_file = settings_file
+    def __init__(self, commands: HostCommands, lease: float, news: Callable[[], None]) -> None:
+        self._commands = commands
         self._lease = lease
         self._news = news
         self._programs: dict[str, DutyProgram] = {}
@@ -44,8 +44,13 @@ class DutyPrograms:
         return max((program.duty.work.stop_grace for program in self._programs.values()), default=0.0)
 
     def start(self, duty: Duty, until: float) -> None:
-        command = command_of(duty, self._settings_file)
-        self._programs[duty.name] = DutyProgram(duty, command, until, self._lease, self._news)
+        """Starts a duty's program; one that may not run here ends at once, with the reason as its error."""
+        refusal = ""
+        try:
+            command = self._commands.of(duty)
+        except FleetError as error:
+            command, refusal = HostCommand(()), str(error)
+        self._programs[duty.name] = DutyProgram(duty, command, until, self._lease, self._news, refusal)
 
     def extend(self, until: float) -> None:
         """Lets all programs run until a later time of the boot clock."""

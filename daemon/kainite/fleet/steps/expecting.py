@@ -70,7 +70,7 @@ class Expecting:
         return ends
 
     def _awaits(self, duty: Duty, me: Worker, picture: Picture, observer: Observer) -> bool:
-        if me.status is not WorkerStatus.ALIVE or not duty.wanted or duty.work.kind not in me.kinds:
+        if me.status is not WorkerStatus.ALIVE or not duty.wanted or not me.can_run(duty):
             return False
         if not duty.status.held:
             return duty.status is DutyStatus.UNASSIGNED

@@ -138,7 +138,7 @@ class OwnDuties:
 
 def may_run(duty: Duty, me: Worker) -> bool:
     """Returns whether a duty that is this worker's is to run here."""
-    here = duty.goal in ("", me.name) and duty.work.kind in me.kinds
+    here = duty.goal in ("", me.name) and me.can_run(duty)
     return me.status is WorkerStatus.ALIVE and duty.wanted and here
 
 
@@ -155,6 +155,8 @@ def _why_not(duty: Duty, me: Worker) -> str:
         return "an operator stopped it" if duty.halted else "an operator disabled it"
     if duty.work.kind not in me.kinds:
         return f"this worker's release has no duties of the kind {duty.work.kind!r}"
+    if not me.can_run(duty):
+        return "this host's files do not declare it, and fleetCommands does not list its command"
     return f"it moves to {duty.goal}" if duty.goal not in ("", me.name) else f"the worker is {me.status}"
 
 

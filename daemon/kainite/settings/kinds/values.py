@@ -7,6 +7,7 @@ same. Parsing raises ``ValueError`` with what is wrong; the caller adds the key.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -184,6 +185,19 @@ def names() -> ValueKind:
         return tuple(name.strip() for name in value.split(",") if name.strip())
 
     return ValueKind("names separated by commas", parse, ",".join)
+
+
+def command_lines() -> ValueKind:
+    """Returns the kind of command lines separated by commas, each quoted as in a shell where it needs to be."""
+    allowed = "command lines separated by commas, such as `python /srv/report.py, kainite apply`"
+
+    def parse(value: str, folder: Path) -> tuple[str, ...]:
+        try:
+            return tuple(shlex.join(words) for line in value.split(",") if (words := shlex.split(line)))
+        except ValueError as error:
+            raise ValueError(f"must be {allowed}, not {value!r}: {error}") from error
+
+    return ValueKind(allowed, parse, ", ".join)
 
 
 def members(*allowed_names: str) -> ValueKind:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kainite.settings.key import Reload, kcl, kcl_key, own, section
-from kainite.settings.kinds.values import choice, command_line, millis, seconds, whole
+from kainite.settings.kinds.values import choice, command_line, millis, seconds, text, whole
 from kainite.settings.sections.markers import MarkersSettings
 
 
@@ -32,6 +32,14 @@ class ChildSettings:
             "The record processor's command line.",
             required=True,
         ),
+    )
+    aws_profile: str | None = own(
+        "childAwsProfile",
+        text("a profile of AWS's configuration files, or none"),
+        Reload.NEXT_CHILD,
+        "The profile whose AWS credentials children find; `none`: children find no credentials.",
+        default=None,
+        otherwise="the daemon's credentials",
     )
     reply_timeout: float | None = kcl(
         "timeoutInSeconds",

@@ -6,7 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kainite.settings.key import Reload, own, own_key
-from kainite.settings.kinds.values import TABLE_NAME, decimal, flag, members, millis, names, path, text, whole
+from kainite.settings.kinds.values import (
+    TABLE_NAME,
+    command_lines,
+    decimal,
+    flag,
+    members,
+    millis,
+    names,
+    path,
+    text,
+    whole,
+)
 
 
 def ping_of(timeout: float) -> float:
@@ -49,6 +60,22 @@ class FleetSettings:
         "A TOML file that declares further duties, a table for each.",
         default=None,
         otherwise="none",
+    )
+    commands: tuple[str, ...] = own(
+        "fleetCommands",
+        command_lines(),
+        Reload.RESTART,
+        "Command lines that duties which this host's files do not declare may run here (`kainite fleet add`).",
+        default=(),
+        otherwise="none",
+    )
+    aws_profile: str | None = own(
+        "fleetAwsProfile",
+        text("a profile of AWS's configuration files, or none"),
+        Reload.RESTART,
+        "The profile whose AWS credentials duties of the kind program find; `none`: they find no credentials.",
+        default=None,
+        otherwise="the daemon's credentials",
     )
     labels: tuple[str, ...] = own(
         "fleetLabels", names(), Reload.RESTART, "What duties may prefer this worker for.", default=(), otherwise="none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.fleet.model.assignment import assignments, choose
+from kainite.fleet.model.assignment import assignments, choose, why_not
 from kainite.fleet.model.records import Duty, Picture, Work, Worker
 from kainite.fleet.model.states import DutyStatus, WorkerStatus
 
@@ -14,7 +14,7 @@ def sequence(loads: dict[str, float], affinity: tuple[str, ...], weights: list[f
     workers = [Worker(name, "1") for name in loads]
     chosen = ""
     for weight in weights:
-        worker = choose(Work(weight=weight, affinity=affinity), workers, loads)
+        worker = choose(Duty("d", Work(weight=weight, affinity=affinity)), workers, loads)
         assert worker is not None
         loads[worker.name] += weight
         chosen += worker.name[-1]
@@ -100,3 +100,13 @@ def test_a_duty_on_its_way_goes_to_its_goal_or_to_another_that_lives() -> None:
     duties = {"d": Duty("d", Work(), goal="b"), "e": Duty("e", Work(), goal="gone")}
     given = {each.duty.name: each.worker.name for each in assignments(Picture(workers, duties))}
     assert given == {"d": "b", "e": "a"}
+
+
+def test_a_duty_goes_to_a_worker_whose_host_declares_it_or_allows_its_command() -> None:
+    declares, allows = Worker("a", "1", declared=("d",)), Worker("b", "1", declared=(), allowed=("sleep 1",))
+    duty = Duty("d", Work(command=("sleep", "1")))
+    for workers in ([declares], [allows]):
+        assert choose(duty, workers, {"a": 0.0, "b": 0.0}) is workers[0]
+    strange = Duty("e", Work(command=("sleep", "2")))
+    assert choose(strange, [declares, allows], {"a": 0.0, "b": 0.0}) is None
+    assert "fleetCommands there does not list its command" in (why_not(strange, allows, 0.0) or "")

@@ -17,6 +17,7 @@ import pytest
 
 from kainite.base.clock import boot_seconds
 from kainite.fleet.model.records import Duty, Work
+from kainite.fleet.programs.commands import HostCommand
 from kainite.fleet.programs.duty_program import DutyProgram
 from kainite.fleet.steps.plan import ProgramPhase, ProgramState
 
@@ -27,7 +28,7 @@ LONG = 60.0
 @asynccontextmanager
 async def running(work: Work, *arguments: str, lease: float = LONG, file: Path) -> AsyncIterator[DutyProgram]:
     command = (sys.executable, str(CHILD), str(file), *arguments)
-    program = DutyProgram(Duty("d", work), command, boot_seconds() + lease, lease, lambda: None)
+    program = DutyProgram(Duty("d", work), HostCommand(command), boot_seconds() + lease, lease, lambda: None)
     try:
         yield program
     finally:
@@ -119,7 +120,9 @@ async def test_a_program_that_floods_stderr_neither_hangs_nor_fills_memory(file:
 
 
 async def test_a_program_that_does_not_exist_has_failed() -> None:
-    program = DutyProgram(Duty("d", Work()), ("/no/such/program",), boot_seconds() + LONG, LONG, lambda: None)
+    program = DutyProgram(
+        Duty("d", Work()), HostCommand(("/no/such/program",)), boot_seconds() + LONG, LONG, lambda: None
+    )
     try:
         state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert "cannot start '/no/such/program'" in state.error
@@ -190,7 +193,7 @@ async def test_a_guard_that_does_not_obey_is_killed(file: Path, monkeypatch: pyt
 async def test_long_last_words_are_cut() -> None:
     say = "import sys; [print('x' * 7_000, file=sys.stderr) for _ in range(9)]; sys.exit(1)"
     command = (sys.executable, "-c", say)
-    program = DutyProgram(Duty("d", Work()), command, boot_seconds() + LONG, LONG, lambda: None)
+    program = DutyProgram(Duty("d", Work()), HostCommand(command), boot_seconds() + LONG, LONG, lambda: None)
     try:
         state = await reaches(program, in_phase(ProgramPhase.ENDED))
         assert 2_000 < len(state.error) < 3_000
@@ -199,7 +202,7 @@ async def test_long_last_words_are_cut() -> None:
 
 
 async def test_a_command_that_no_system_takes_has_failed() -> None:
-    program = DutyProgram(Duty("d", Work()), ("sh", "a\0b"), boot_seconds() + LONG, LONG, lambda: None)
+    program = DutyProgram(Duty("d", Work()), HostCommand(("sh", "a\0b")), boot_seconds() + LONG, LONG, lambda: None)
     assert program.state().phase is ProgramPhase.ENDED
     assert "null" in program.state().error
     await program.close()

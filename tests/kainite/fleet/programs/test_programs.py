@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from kainite.base.clock import boot_seconds
 from kainite.fleet.model.records import Duty, Work
+from kainite.fleet.programs.commands import HostCommands
 from kainite.fleet.programs.programs import DutyPrograms
 from kainite.fleet.steps.plan import ProgramPhase
 
@@ -21,7 +22,8 @@ def duty(name: str, grace: float = 10.0) -> Duty:
 @asynccontextmanager
 async def programs(*duties: Duty) -> AsyncIterator[tuple[DutyPrograms, asyncio.Event]]:
     news = asyncio.Event()
-    found = DutyPrograms(None, LONG, news.set)
+    commands = HostCommands({each.name: each.work for each in duties}, frozenset(), None)
+    found = DutyPrograms(commands, LONG, news.set)
     for each in duties:
         found.start(each, boot_seconds() + LONG)
     try:

@@ -22,7 +22,7 @@ pytestmark = on_each_fleet_store
 
 WORK = Work("program", ("sh", "-c", "exit 1"), "", 2.5, ("a", "b"), Restart.NEVER, "ready", tries=3)
 RECORDS = (
-    Worker("host/1", "i", WorkerStatus.DISABLED, ("big",), 3.0, ("log", "later"), "{}", True, 7),
+    Worker("host/1", "i", WorkerStatus.DISABLED, ("big",), 3.0, ("log", "later"), ("d",), ("sh -c",), "{}", True, 7),
     Duty("d", WORK, DutyStatus.RUNNING, "host/1", "i", 4, False, True, "b", True, "why\nnot"),
     WorkerMessage("host/1", 12, "kill", "d"),
     WorkerMessage("a", 2, "later", ""),
