@@ -70,7 +70,7 @@ class RecentPieces:
             StreamError: the stream cannot be read.
         """
         pieces = self._rows.get(image.chunk_id, {})
-        if len(pieces) < image.total:
+        if not pieces.keys() >= set(range(image.total)):
             return self._elsewhere(image)
         text = joined(image, pieces)
         self._forget(image.chunk_id)

@@ -57,6 +57,14 @@ def test_what_is_not_remembered_is_looked_for_elsewhere() -> None:
     assert recent.find(image) == "found pg-7-0/1#0"
 
 
+def test_a_piece_that_is_no_part_of_the_row_stands_for_none_that_is() -> None:
+    pieces, image = records_of(0)
+    recent = RecentPieces(lambda asked: "found elsewhere")
+    for piece in (*pieces[1:], {**pieces[0], "index": image.total}):
+        recent.add(piece)
+    assert recent.find(image) == "found elsewhere"
+
+
 def test_pieces_of_another_text_are_no_row() -> None:
     pieces, image = records_of(0)
     recent = RecentPieces(elsewhere)
