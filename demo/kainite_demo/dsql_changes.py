@@ -29,6 +29,7 @@ from kainite.capture.postgresql.pgoutput import (
     UNCHANGED,
     DeleteMessage,
     InsertMessage,
+    LostChange,
     Relation,
     TruncateMessage,
     UpdateMessage,
@@ -99,6 +100,8 @@ def _steps(change: SourceChange, number: int) -> list[tuple[_Place, bool, Row | 
             new, after = _place(relation, row.new), _row(relation, row.new)
             old = _place(relation, row.key) if row.key else new
             return [(new, True, after)] if old == new else [(old, True, None), (new, False, after)]
+        case LostChange(cause=cause):
+            raise SourceError(f"a change of {relation.schema}.{relation.name} cannot be carried: {cause}")
         case TruncateMessage():
             raise SourceError(f"TRUNCATE of {relation.schema}.{relation.name}: DSQL has no such statement")
 

@@ -29,7 +29,7 @@ from kainite.base.logs import configure, event
 from kainite.capture.postgresql.pgoutput import decode
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
 from kainite.capture.postgresql.replication_frames import Data, parse_lsn
-from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
+from kainite.capture.postgresql.transactions import Assembler, SourceChange, SourceTransaction
 from kainite_demo import services
 from kainite_demo.dsql_changes import net_changes
 from kainite_demo.dsql_delivery import Habits, UntidyDelivery
@@ -85,14 +85,15 @@ class DsqlSource:
         self._stream = stream
         self._journal = journal
         self._assembler = Assembler()
+        self._changes: list[SourceChange] = []  # of the transaction that is being read
         self._clock = Clock()
         self._recorder = Recorder(choice, split=_SPLIT)
         self._delivery = UntidyDelivery(Habits(), choice) if delivery is None else delivery
 
     def step(self) -> None:
         """Reads what has committed, and puts what is due."""
-        for transaction in self._committed():
-            self._take(transaction)
+        for transaction, sent in self._committed():
+            self._take(transaction, sent)
         batch: list[PutRecordsRequestEntryTypeDef] = []
         for key, data in self._delivery.due(time.monotonic()):
             batch.append({"PartitionKey": key, "Data": data})
@@ -102,17 +103,21 @@ class DsqlSource:
         if batch:
             self._put(batch)
 
-    def _committed(self) -> Iterator[SourceTransaction]:
+    def _committed(self) -> Iterator[tuple[SourceTransaction, list[SourceChange]]]:
+        """Yields whole transactions, with their changes."""
         until = time.monotonic() + _TICK_S
         while (frame := self._replication.receive(max(0.0, until - time.monotonic()))) is not None:
-            transaction = self._assembler.feed(decode(frame.payload)) if isinstance(frame, Data) else None
-            if transaction is not None and transaction.changes:
-                yield transaction
+            if isinstance(frame, Data):
+                inside = self._assembler.transaction
+                self._changes += self._assembler.feed(decode(frame.payload))
+                if inside is not None and self._assembler.transaction is None and self._changes:
+                    yield inside, self._changes
+                    self._changes = []
             if time.monotonic() > until:
                 return
 
-    def _take(self, transaction: SourceTransaction) -> None:
-        changes = tuple(net_changes(transaction.changes))
+    def _take(self, transaction: SourceTransaction, sent: list[SourceChange]) -> None:
+        changes = tuple(net_changes(sent))
         committed = Committed(name_of(transaction.uow), self._clock.next(), changes)
         for record in self._recorder.records_of(committed, time.time_ns()):
             self._delivery.give(record, time.monotonic())

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from kainite.base.errors import DemoError, KainiteError
-from kainite.capture.postgresql.extractor import Offset
+from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.extract.offsets.place import Place
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore

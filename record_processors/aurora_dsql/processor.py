@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,8 @@ import click
 
 from kainite.base.errors import KainiteError
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
-from kainite.processors.pieces import Ahead, Find, PieceSearch, PiecesMissingError, SplitImage
+from kainite.processors.pieces import Ahead, Find, SplitImage
+from kainite.processors.searched_stream import no_stream, search_on
 from kainite.processors.tables import CurrentTables, TableRule
 from kainite.uow import exact_json
 from kainite.uow.catalogue.tables import Table
@@ -47,10 +48,6 @@ class Absent(StrEnum):
     KEEP = "keep"
 
 
-def _no_stream(image: SplitImage) -> str:
-    raise PiecesMissingError(f"the row came in {image.total} pieces: name the stream with --stream, and its region")
-
-
 @dataclass(frozen=True, slots=True)
 class DsqlRules:
     """The options of the command line.
@@ -65,7 +62,7 @@ class DsqlRules:
     """
 
     tables: CurrentTables
-    find: Find = _no_stream
+    find: Find = no_stream
     prefix: str = ""
     upserts: bool = False
     absent: Absent = Absent.NULL
@@ -196,22 +193,6 @@ def expected(records: Iterable[Record], ahead: Ahead, left_out: Collection[str] 
     ahead.expect(images)
 
 
-def _ahead(stream: str, region: str | None, endpoint: str | None, wait: float) -> Ahead:
-    """Returns what fetches rows that came in pieces; the client is made when the first one comes, and kept."""
-
-    @cache
-    def search() -> PieceSearch:
-        from kainite.aws.clients import client
-        from kainite.kinesis.client import StreamClient
-        from kainite.processors.pieces import KinesisStream
-        from kainite.settings import AwsSettings
-
-        kinesis = client("kinesis", AwsSettings(region=region, kinesis_endpoint=endpoint))
-        return PieceSearch(KinesisStream(StreamClient(kinesis, stream)), wait)
-
-    return Ahead(search)
-
-
 @click.command()
 @click.option("--catalogue", type=click.Path(path_type=Path), help="The target's tables: kainite precedence --write.")
 @click.option("--tables", type=click.Path(path_type=Path), help="Tables' names in the target, and keys, as JSON.")
@@ -242,8 +223,8 @@ def main(
         current = CurrentTables(tables, catalogue)
     except KainiteError as error:
         raise click.ClickException(str(error)) from None
-    ahead = _ahead(stream, region, endpoint, pieces_wait) if stream else None
-    find = ahead.find if ahead else _no_stream
+    ahead = Ahead(search_on(stream, region, endpoint, pieces_wait)) if stream else None
+    find = ahead.find if ahead else no_stream
     rules = DsqlRules(current, find, prefix, upserts, Absent(absent), frozenset(leave_out))
     tell = partial(expected, ahead=ahead, left_out=rules.left_out) if ahead else lambda records: None
     run(partial(deltas_of, rules=rules), tell)

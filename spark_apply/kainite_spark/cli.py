@@ -171,7 +171,7 @@ def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskS
     # A task does not know onUowFailure=skip: whether a unit has failed is certain only after its second try, and until
     # then units that conflict with it must wait.
     stops = apply.on_failure is settings.OnFailure.STOP
-    options = ApplyOptions(stops, most_units(apply), apply.group_bytes, fold=apply.fold)
+    options = ApplyOptions(stops, most_units(apply), apply.group_bytes, fold=apply.fold, unit_bytes=apply.unit_bytes)
     return TaskSettings(run_name, configured.aws, configured.log.table, configured.log.partition, target, options)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from kainite.capture.postgresql.row_pieces import in_records
 from kainite.uow.delta import parse_delta, parse_end
+from support.names import unique
 from support.postgresql_changes_child import UNIT, change, child
 from support.processor_child import Child
 
@@ -93,3 +96,54 @@ def test_a_changed_key_is_in_the_row_and_an_update_of_nothing_keeps_its_row(chil
     )
     assert (moved["key"], moved["row"]) == ({"a": 1, "b": 2}, {"b": 3})
     assert (same["key"], same["row"]) == ({"a": 1, "b": 2}, {"a": 1, "b": 2})
+
+
+NAME = {"uow": "pg-7-0/1", "number": 3}
+PLACE = {**NAME, "ordinal": 5, "relation": "public.t", "operation": "insert"}
+LARGE = {"types": {"id": 23, "v": 25}, "key": {"id": "1"}, "new": {"id": "1", "v": "ä" * 600_000}}
+DELTA = {
+    "uow": "pg-7-0/1",
+    "table": "public.t",
+    "op": "insert",
+    "ordinal": 5,
+    "key": {"id": 1},
+    "row": {"id": 1, "v": "ä" * 600_000},
+}
+
+
+def test_a_row_in_pieces_is_joined_over_batches(child: Child) -> None:
+    *pieces, main = in_records(NAME, PLACE, LARGE, time.time_ns)
+    assert child.records(*pieces[:1]) == []
+    assert child.records(*pieces[1:]) == []
+    assert child.records(main) == [DELTA]
+
+
+def test_a_fresh_process_reads_the_pieces_from_the_stream_whatever_shard_they_are_on(
+    kinesis: Any, moto_endpoint: str
+) -> None:
+    name = unique("pieces")
+    kinesis.create_stream(StreamName=name, ShardCount=2)
+    *pieces, main = in_records(NAME, PLACE, LARGE, time.time_ns)
+    for number, piece in enumerate(pieces):
+        kinesis.put_record(StreamName=name, Data=piece, PartitionKey=str(number))
+    fresh = Child("postgresql_changes", "--stream", name, "--region", "us-east-1", "--endpoint", moto_endpoint)
+    fresh.initialize()
+    assert fresh.records(*pieces[-1:], main) == [DELTA]
+    fresh.close()
+
+
+def test_a_row_with_a_missing_piece_gives_no_delta_and_says_so(child: Child) -> None:
+    *pieces, main = in_records(NAME, PLACE, LARGE, time.time_ns)
+    small = change("insert", {}, {"v": "x"}, {"v": 25})
+    (kept,) = child.records(*pieces[1:], main, small)
+    assert kept["row"] == {"v": "x"}
+    assert child.process.stderr is not None
+    said = child.process.stderr.readline().decode()
+    assert said.startswith("pg-7-0/1, insert of public.t: the change is left out, so its unit stays incomplete")
+    assert "name the stream with --stream" in said
+
+
+def test_a_transaction_that_was_passed_over_fails_its_unit_with_the_reason(child: Child) -> None:
+    (failed,) = child.records({**NAME, "refused": "the transaction was passed over (--skip-transaction)"})
+    assert failed["uow"] == "pg-7-0/1"
+    assert failed["refused"]["cause"] == "the transaction was passed over (--skip-transaction)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,10 @@ from simulation.mutation import Instead, Mutation, answering
 CYCLES = "kainite.extract.cycles"
 DELIVERY_TESTS = "tests/kainite/extract/cycles/test_delivery.py"
 SOURCE_TESTS = "tests/kainite/capture/postgresql/test_extractor.py"
+CAPTURE = "kainite.capture.postgresql"
+CAPTURE_TESTS = "tests/kainite/capture/postgresql"
+LARGE_TESTS = f"{CAPTURE_TESTS}/test_large_transactions.py"
+REPLICATION_TESTS = f"{CAPTURE_TESTS}/test_replication.py"
 WRITE_TESTS = "tests/kainite/kinesis/write"
 WHENEVER_IT_DIES = f"{DELIVERY_TESTS}::test_whenever_it_dies_the_source_still_has_what_is_not_on_the_stream"
 
@@ -82,6 +87,53 @@ def _in_turn(original: Any) -> Any:
     return lanes
 
 
+def _flagged_alone(original: Any) -> Any:
+    """Takes the columns of the replica identity for the primary key."""
+    return lambda relation, row, primary_key_of: {column.name for column in relation.columns if column.is_key}
+
+
+def _known_alone(original: Any) -> Any:
+    """Takes what an insert has of the key for the key."""
+    return lambda relation, key: set(key) & {column.name for column in relation.columns}
+
+
+def _truncate_as_nothing(original: Any) -> Any:
+    """Passes TRUNCATE over although it is to fail its unit."""
+
+    def change(self: Any, change: Any) -> Any:
+        self._skip_truncate = True
+        return original(self, change)
+
+    return change
+
+
+def _skipped_uncounted(original: Any) -> Any:
+    """Gives a TRUNCATE that is skipped no place in its transaction."""
+
+    def change(self: Any, change: Any) -> Any:
+        before = self._open.changes
+        records = list(original(self, change))
+        if not records:
+            self._open.changes, self._open.truncates = before, self._open.truncates - 1
+        return iter(records)
+
+    return change
+
+
+def _waits_alone(original: Any) -> Any:
+    """Waits for the pipe, and tells the source nothing."""
+
+    def wait(self: Any) -> None:
+        select.select([], [self._descriptor], [])
+
+    return wait
+
+
+def _without_a_check(original: Any) -> Any:
+    """Joins whatever pieces are there."""
+    return lambda image, pieces: "".join(pieces[index] for index in range(image.total))
+
+
 OFF: tuple[tuple[Mutation, str], ...] = (
     _off("a place is stored when its messages are put", f"{CYCLES}.delivery:Delivery._deliver", _stored_first,
          WHENEVER_IT_DIES),
@@ -94,8 +146,25 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          "kainite.capture.postgresql.extractor:PostgresExtractor.answer",
          _stored_is_the_start,
          f"{SOURCE_TESTS}::test_asked_ahead_it_acknowledges_what_is_stored_and_no_more"),
-    _off("a request follows the last answer", "kainite.capture.postgresql.extractor:Offset.__ne__", answering(False),
+    _off("a request follows the last answer", "kainite.capture.postgresql.offset:Offset.__ne__", answering(False),
          f"{SOURCE_TESTS}::test_a_request_that_does_not_follow_its_last_answer_is_refused"),
+    _off("a slot ahead of the offset is refused", f"{CAPTURE}.replication:_check_slot", answering(None),
+         f"{REPLICATION_TESTS}::test_a_slot_that_is_ahead_of_the_reader_is_refused"),
+    _off("an offset of another source is refused", f"{CAPTURE}.replication:check_source", answering(None),
+         f"{SOURCE_TESTS}::test_an_offset_says_which_source_it_was_read_from_and_another_one_is_refused"),
+    _off("a replica identity that does not tell the key is refused", f"{CAPTURE}.records:_key_columns", _flagged_alone,
+         f"{CAPTURE_TESTS}/test_records.py::test_a_change_that_does_not_tell_its_key_is_refused_and_the_rest_goes_on"),
+    _off("an insert has all of its key", f"{CAPTURE}.records:_key_of_insert", _known_alone,
+         f"{CAPTURE_TESTS}/test_records.py::test_an_insert_from_before_the_key_had_another_column_is_refused"),
+    _off("a TRUNCATE fails its unit", f"{CAPTURE}.units:NumberedUnits.change", _truncate_as_nothing,
+         f"{SOURCE_TESTS}::test_a_truncate_fails_its_unit_and_what_follows_is_extracted"),
+    _off("a TRUNCATE takes a place and a number though it is skipped", f"{CAPTURE}.units:NumberedUnits.change",
+         _skipped_uncounted,
+         f"{CAPTURE_TESTS}/test_units.py::test_numbers_ordinals_and_ends_do_not_depend_on_what_truncate_does"),
+    _off("the source hears of an extractor that waits", f"{CAPTURE}.patient_output:PatientOutput._wait", _waits_alone,
+         f"{LARGE_TESTS}::test_the_source_does_not_cut_an_extractor_whose_answer_nobody_takes"),
+    _off("pieces of a row are its own", "kainite.processors.row_pieces:joined", _without_a_check,
+         "tests/kainite/processors/test_row_pieces.py::test_pieces_of_another_text_are_no_row"),
     _off("one hash key in an aggregate", "kainite.kinesis.write.aggregating:aggregated", _one_key_for_all,
          f"{WRITE_TESTS}/test_aggregating.py"
          "::test_each_record_comes_out_once_and_in_order_however_the_stream_was_cut"),

@@ -11,6 +11,7 @@ import io
 import runpy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,8 @@ import orjson
 import psycopg
 from amazon_kclpy import messages
 
-from kainite.capture.postgresql.extractor import Offset, PostgresExtractor, Reading
+from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
+from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.processors.frame import DeltaProcessor
 from kainite.store.memory import MemoryStore
@@ -49,7 +51,9 @@ class Replica:
             self._offset: dict[str, Any] = Offset(slot.lsn, 0).as_json()
         self._extractor = PostgresExtractor(Reading(source))
         self._output = io.StringIO()
-        self._processor = DeltaProcessor(runpy.run_path(str(_PROCESSOR))["deltas_of"], self._output, lambda: 0.0)
+        processor = runpy.run_path(str(_PROCESSOR))
+        deltas_of = partial(processor["deltas_of"], pieces=processor["RecentPieces"](processor["no_stream"]))
+        self._processor = DeltaProcessor(deltas_of, self._output, lambda: 0.0)
         self._world = World(MemoryStore(), target, create=False)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 

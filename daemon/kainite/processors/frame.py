@@ -12,6 +12,8 @@ The table says what becomes of each failure:
 
 =============================================  ====================================================
 the transform answers with :func:`refused`     the record's unit fails in the log, the shard goes on
+a delta is too long for a line, or for an      the same
+answer
 the transform raises                           the process ends, with the reason on stderr, and the
                                                batch is delivered again: nothing is ever skipped
 a checkpoint is throttled                      tried again with the next batch
@@ -26,7 +28,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import Any, Final, TextIO, TypeAlias
 
 import orjson
@@ -36,9 +37,15 @@ from amazon_kclpy.v3 import processor
 
 from kainite.base.errors import KainiteError
 from kainite.base.value_class import value_class
+from kainite.child.json_lines.dialect import MAX_EMITTED, MAX_LINE
 
 CHECKPOINT_EVERY_S: Final = 1.0
 DELTAS_PER_LINE: Final = 1000
+LINE_BYTES: Final = 4 * 2**20
+AROUND: Final = 64
+"""More bytes than a line has around an object."""
+ROOM_FOR_CAUSES: Final = 16 * 2**20
+"""Bytes of an answer that are kept for the causes of what does not fit in it."""
 # Errors of a checkpoint that pass by themselves: the next checkpoint covers this one.
 TRY_LATER: Final = frozenset({"ThrottlingException", "KinesisClientLibDependencyException"})
 LAST_TRIES: Final = 10
@@ -62,11 +69,13 @@ class Record:
         partition_key: the partition key that the source gave.
         place: unique to the record, and the same whenever it is delivered: the name of a unit
             of work that has this record only.
+        arrived: when the record arrived in the stream, epoch seconds by Kinesis' clock.
     """
 
     data: bytes
     partition_key: str
     place: str
+    arrived: float = 0.0
 
 
 Transform: TypeAlias = Callable[[Record], Sequence[Emitted]]
@@ -138,7 +147,12 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
 
     def _emitted(self, records: Sequence[messages.Record]) -> Iterator[Emitted]:
         batch = [
-            Record(one.binary_data, one.partition_key, f"{self._shard}:{one.sequence_number}.{one.sub_sequence_number}")
+            Record(
+                one.binary_data,
+                one.partition_key,
+                f"{self._shard}:{one.sequence_number}.{one.sub_sequence_number}",
+                one.timestamp_millis / 1000,
+            )
             for one in records
         ]
         self._expect(batch)
@@ -162,21 +176,51 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
 
 
 def _emit_lines(emitted: Iterator[Emitted]) -> Iterator[str]:
-    """Yields ``emit`` lines of at most :data:`DELTAS_PER_LINE` objects each."""
-    while some := list(islice(emitted, DELTAS_PER_LINE)):
-        yield _emit_line({"action": "emit", "deltas": some})
+    """Yields the ``emit`` lines of one call, of at most :data:`DELTAS_PER_LINE` objects and, but for a single object,
+    about :data:`LINE_BYTES` each.
+
+    The daemon ends a child whose line, or whose answer to one call, is too long, and would deliver the batch again and
+    again. So an object that does not fit fails its unit, with the reason, and the shard goes on.
+    """
+    objects: list[str] = []
+    size, room = 0, MAX_EMITTED - ROOM_FOR_CAUSES
+    for one in emitted:
+        text = _json(one)
+        if len(text) > (allowed := min(MAX_LINE - AROUND, room)):
+            text = _json(_too_long(one, len(text), allowed))
+        room -= len(text) + AROUND
+        if objects and (len(objects) == DELTAS_PER_LINE or size + len(text) > LINE_BYTES):
+            yield _line(objects)
+            objects, size = [], 0
+        objects.append(text)
+        size += len(text)
+    if objects:
+        yield _line(objects)
 
 
-def _emit_line(action: dict[str, Json]) -> str:
-    """Returns an ``emit`` line, ASCII only.
+def _line(objects: Sequence[str]) -> str:
+    return f'{{"action":"emit","deltas":[{",".join(objects)}]}}'
+
+
+def _too_long(one: Emitted, length: int, allowed: int) -> Emitted:
+    """Returns what fails the unit of an object that has no place in an answer."""
+    cause = (
+        f"a change of {one.get('table')} takes {length} bytes as a delta, and {max(allowed, 0)} are left: a line of a"
+        f" record processor takes {MAX_LINE}, and its answer to one call {MAX_EMITTED}"
+    )
+    return {"uow": one["uow"], "refused": {"cause": cause}}
+
+
+def _json(value: Json) -> str:
+    """Returns a value as JSON, ASCII only.
 
     The fast way is taken where it comes to the same JSON: it escapes no characters, writes null for what is no number,
     and takes no numbers beyond 64 bits and no names but text.
     """
     try:
-        line = orjson.dumps(action, option=_AS_JSON)
-        if line.isascii() and b"null" not in line:
-            return line.decode()
+        text = orjson.dumps(value, option=_AS_JSON)
+        if text.isascii() and b"null" not in text:
+            return text.decode()
     except TypeError:
         pass
-    return json.dumps(action, separators=(",", ":"))
+    return json.dumps(value, separators=(",", ":"))

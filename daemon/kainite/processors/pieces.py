@@ -58,9 +58,10 @@ class SplitImage:
     Attributes:
         chunk_id: the image's name, which its fragments have too.
         total: how many fragments it has.
-        checksum: CRC-32C of the image's text in UTF-8.
+        checksum: what ``checksum_of`` gives of the image's text in UTF-8.
         committed: when its transaction committed, epoch seconds.
         made: when the source made the main record, epoch seconds.
+        checksum_of: the checksum that the source takes; CRC-32C is Aurora DSQL's.
     """
 
     chunk_id: str
@@ -68,6 +69,7 @@ class SplitImage:
     checksum: int
     committed: float
     made: float
+    checksum_of: Callable[[bytes], int] = crc32c
 
 
 class PiecesMissingError(ValueError):
@@ -103,7 +105,7 @@ def joined(image: SplitImage, pieces: dict[int, str]) -> str:
         PiecesMissingError: the text is not the one that was split.
     """
     text = "".join(pieces[index] for index in range(image.total))
-    if crc32c(text.encode()) != image.checksum:
+    if image.checksum_of(text.encode()) != image.checksum:
         raise PiecesMissingError(f"the {image.total} pieces of {image.chunk_id} have another checksum than the row had")
     return text
 

@@ -255,7 +255,7 @@ def _keep_once(_: TaskSettings) -> None:
 
 def _read_task(settings: TaskSettings, slices: Iterator[Slice]) -> Iterator[RoutedPart]:
     for piece in slices:
-        yield from read_slice(store_of(settings), settings.partition, piece)
+        yield from read_slice(store_of(settings), settings.partition, piece, settings.options.unit_bytes)
 
 
 def _apply_task(

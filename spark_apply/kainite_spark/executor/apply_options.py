@@ -37,6 +37,7 @@ class ApplyOptions:
             are held back.
         group_units: at most so many units share a target transaction.
         group_bytes: at most so many bytes of deltas share a target transaction; a larger unit has one of its own.
+        unit_bytes: a unit with more bytes of deltas fails.
         busy_limit: seconds of failed attempts at busy groups; after these, no busy group is cut in two any more.
         retry: how often an unavailable target is tried.
         fold: whether changes of one row in a group may be made as one.
@@ -50,6 +51,7 @@ class ApplyOptions:
     retry: Retry = Retry()
     in_order: bool = False
     fold: bool = True
+    unit_bytes: int = 256 * 2**20
 
     def suited(self, *, alone: bool, in_order: bool) -> Self:
         """Returns the options for units that were busy alone before, or that are committed in log order."""

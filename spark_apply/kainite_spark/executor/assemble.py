@@ -7,6 +7,7 @@ dropped; otherwise the order of arrival stays: the fragments in order, then the 
 
 The log's owner looks into no delta: it adds up the counts that the members send. A unit whose entries hold another
 number of deltas, or bytes that are no deltas, has a *fault*: it fails alone, and units that do not depend on it go on.
+So has a unit that is too large for a task's memory.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from collections.abc import Iterable, Sequence
 
 from kainite.base.errors import LogCorruptError
 from kainite.uow.delta import Delta
-from kainite_spark.plan.unit_part import UnitHeader, UnitPart
+from kainite_spark.plan.unit_part import UnitHeader, UnitPart, too_large
 from kainite_spark.targets.contract import Unit
 
 
-def assemble(parts: Iterable[UnitPart]) -> list[Unit]:
+def assemble(parts: Iterable[UnitPart], most_bytes: int | None = None) -> list[Unit]:
     """Returns whole units in log order.
 
     Args:
         parts: all parts of the units, in any order; a part that comes twice counts once.
+        most_bytes: a unit with more bytes of deltas has a fault; None: whatever its size is.
 
     Raises:
         LogCorruptError: a part is missing.
@@ -31,7 +33,7 @@ def assemble(parts: Iterable[UnitPart]) -> list[Unit]:
     by_unit: dict[int, dict[int, UnitPart]] = {}
     for part in parts:
         by_unit.setdefault(part.unit, {})[part.number] = part
-    return [_unit(tid, by_unit[tid]) for tid in sorted(by_unit)]
+    return [_unit(tid, by_unit[tid], most_bytes) for tid in sorted(by_unit)]
 
 
 def in_source_order(deltas: list[Delta]) -> list[Delta]:
@@ -42,17 +44,30 @@ def in_source_order(deltas: list[Delta]) -> list[Delta]:
     return [delta for _, delta in sorted(by_ordinal.items(), key=lambda item: item[0] or 0)]
 
 
-def _unit(tid: int, parts: dict[int, UnitPart]) -> Unit:
+def _unit(tid: int, parts: dict[int, UnitPart], most_bytes: int | None) -> Unit:
     last = max(parts)
     head = parts[last].head
     if head is None or len(parts) != last + 1:
         raise LogCorruptError(f"unit {tid} has only parts {sorted(parts)} of its entries in the log")
     size = sum(len(part.data) for part in parts.values())
     try:
+        _carried(parts.values(), size, most_bytes)
         deltas, fault = _deltas(tid, head, [parts[number] for number in range(last + 1)]), None
     except LogCorruptError as error:
         deltas, fault = (), str(error)
     return Unit(tid, head.uow, deltas, head.written, head.read, size, fault)
+
+
+def _carried(parts: Iterable[UnitPart], size: int, most_bytes: int | None) -> None:
+    """Looks for what keeps a unit from being read before any of its deltas takes memory.
+
+    Raises:
+        LogCorruptError: a part has a fault, or the unit is too large.
+    """
+    if fault := next((part.fault for part in parts if part.fault is not None), None):
+        raise LogCorruptError(fault)
+    if most_bytes is not None and size > most_bytes:
+        raise LogCorruptError(too_large(most_bytes))
 
 
 def _deltas(tid: int, head: UnitHeader, parts: Sequence[UnitPart]) -> tuple[Delta, ...]:

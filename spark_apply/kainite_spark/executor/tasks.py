@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -28,7 +29,7 @@ from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.assemble import assemble
 from kainite_spark.executor.group_commit import GroupCounts, apply_units
 from kainite_spark.plan.micro_batch import Slice, TaskResult
-from kainite_spark.plan.unit_part import UnitPart, unit_part
+from kainite_spark.plan.unit_part import UnitPart, too_large, unit_part
 from kainite_spark.targets.contract import Target, TargetSession
 from kainite_spark.targets.fence import Fence
 
@@ -89,18 +90,19 @@ def session_of(settings: TaskSettings) -> TargetSession:
     return _SESSIONS[settings]
 
 
-def read_slice(store: LogStore, partition: str, piece: Slice) -> Iterator[RoutedPart]:
+def read_slice(store: LogStore, partition: str, piece: Slice, most_bytes: int | None = None) -> Iterator[RoutedPart]:
     """Yields the wanted parts of a slice, each with its job instance; reads no part that came with the slice.
 
+    Of a unit with more than ``most_bytes`` bytes of deltas the first parts alone have their deltas, the others a fault.
     If the log cannot be read, yields the error for every job instance that wanted an entry.
     """
     if piece.given:
         yield from ((wanted.instance, part) for wanted, part in zip(piece.wanted, piece.given, strict=True))
         return
     try:
-        found = _read(store, partition, piece, strong=False)
+        found = _read(store, partition, piece, most_bytes, strong=False)
         if len(found) < len(piece.wanted):
-            found = _read(store, partition, piece, strong=True)
+            found = _read(store, partition, piece, most_bytes, strong=True)
         _all_there(partition, piece, found)
     except KainiteError as error:
         yield from ((instance, error) for instance in {wanted.instance for wanted in piece.wanted})
@@ -124,20 +126,27 @@ def apply_parts(
         parts.append(part)
     counts = GroupCounts()
     try:
-        outcomes = apply_units(connect(), fence, assemble(parts), options, instance, counts=counts)
+        outcomes = apply_units(connect(), fence, assemble(parts, options.unit_bytes), options, instance, counts=counts)
         return TaskResult(instance, outcomes, None, counts.groups, counts.splits)
     except KainiteError as error:
         return TaskResult(instance, (), error, counts.groups, counts.splits)
 
 
-def _read(store: LogStore, partition: str, piece: Slice, *, strong: bool) -> dict[int, UnitPart]:
+def _read(
+    store: LogStore, partition: str, piece: Slice, most_bytes: int | None, *, strong: bool
+) -> dict[int, UnitPart]:
+    held: Counter[int] = Counter()
     wanted = {entry.entry: entry for entry in piece.wanted}
     found: dict[int, UnitPart] = {}
     for first, last in piece.ranges:
         for batch in store.read_batches(partition, first, last, strong=strong):
             for tid, entry in enumerate(batch.entries, batch.first_id):
                 if tid in wanted:
-                    found[tid] = unit_part(wanted[tid].unit, wanted[tid].number, entry)
+                    part = unit_part(wanted[tid].unit, wanted[tid].number, entry)
+                    held[part.unit] += len(part.data)
+                    if most_bytes is not None and held[part.unit] > most_bytes:
+                        part = part._replace(data=b"", fault=too_large(most_bytes))
+                    found[tid] = part
     return found
 
 

@@ -52,6 +52,14 @@ class UnitPart(NamedTuple):
         return read_deltas(self.data, self.without)
 
 
+def too_large(bound: int) -> str:
+    """Returns the fault of a unit whose deltas take more bytes than the bound."""
+    return (
+        f"its deltas take more than {bound} bytes (applyUnitBytes): set a larger value, with as much memory as it says,"
+        " and kainite uow retry"
+    )
+
+
 def unit_part(unit: int, number: int, entry: Entry) -> UnitPart:
     """Returns the part of a unit in an entry; ``number`` is the entry's place among the unit's entries."""
     meta = entry.meta

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from kainite.processors.frame import _emit_line
+from kainite.child.json_lines.dialect import MAX_LINE
+from kainite.processors import frame
+from kainite.processors.frame import LINE_BYTES, _emit_lines
 from support.postgresql_changes_child import UNIT, change, child
 from support.processor_child import LIMIT, Child
 
@@ -66,11 +68,41 @@ def test_a_record_that_it_cannot_read_ends_it_so_that_nothing_is_skipped(child: 
 )
 def test_values_go_out_as_the_standard_library_writes_them(value: Any) -> None:
     action = {"action": "emit", "deltas": [{"row": {"column": value}}]}
-    line = _emit_line(action)
+    (line,) = _emit_lines(iter([{"row": {"column": value}}]))
     assert line.isascii()
     assert repr(json.loads(line)) == repr(json.loads(json.dumps(action)))
 
 
 def test_a_value_that_is_no_json_is_refused() -> None:
     with pytest.raises(TypeError):
-        _emit_line({"action": "emit", "deltas": [{"row": {"at": datetime.now(UTC)}}]})
+        list(_emit_lines(iter([{"row": {"at": datetime.now(UTC)}}])))
+
+
+def lines_of(*sizes: int) -> list[list[dict[str, Any]]]:
+    """Returns the objects of each line, for deltas with texts of such sizes."""
+    deltas = ({"uow": f"T-{n}", "table": "t", "row": {"v": "x" * size}} for n, size in enumerate(sizes))
+    return [json.loads(line)["deltas"] for line in _emit_lines(deltas)]
+
+
+def test_lines_are_bounded_by_bytes_too_and_keep_the_order() -> None:
+    lines = lines_of(*[LINE_BYTES // 3] * 7)
+    assert [len(line) for line in lines] == [2, 2, 2, 1]
+    assert [delta["uow"] for line in lines for delta in line] == [f"T-{n}" for n in range(7)]
+
+
+def test_a_delta_too_long_for_a_line_fails_its_unit_alone_and_names_the_limit() -> None:
+    (before, lost, behind) = (delta for line in lines_of(1, MAX_LINE, 1) for delta in line)
+    assert (before["uow"], lost["uow"], behind["uow"]) == ("T-0", "T-1", "T-2")
+    assert f"a line of a record processor takes {MAX_LINE}" in lost["refused"]["cause"]
+    assert "refused" not in before
+    assert "refused" not in behind
+
+
+def test_deltas_too_long_for_one_answer_fail_their_units_and_the_answer_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    most = frame.ROOM_FOR_CAUSES + 10_000
+    monkeypatch.setattr(frame, "MAX_EMITTED", most)
+    deltas = [delta for line in lines_of(*[4_000] * 4) for delta in line]
+    assert ["refused" in delta for delta in deltas] == [False, False, True, True]
+    assert f"its answer to one call {most}" in deltas[-1]["refused"]["cause"]

@@ -92,6 +92,17 @@ def test_a_unit_whose_deltas_are_not_those_that_were_announced_has_a_fault(part:
     assert (faulty.tid, faulty.deltas, sound.fault) == (7, (), None)
 
 
+def test_a_unit_that_is_too_large_has_a_fault_and_others_are_read() -> None:
+    large = [UnitPart(7, 0, data(delta(1))), UnitPart(7, 1, data(delta(2)), head(2))]
+    small = UnitPart(8, 0, data(delta(1)), head(1))
+    bound = len(data(delta(1)) + data(delta(2))) - 1
+    faulty, sound = assemble([*large, small], bound)
+    assert (faulty.deltas, len(sound.deltas), sound.fault) == ((), 1, None)
+    assert faulty.fault is not None
+    assert faulty.fault.startswith(f"its deltas take more than {bound} bytes (applyUnitBytes)")
+    assert [unit.fault for unit in assemble([*large, small], bound + 1)] == [None, None]
+
+
 @pytest.mark.parametrize("broken", [b"{", b"{}x", b"[1]", b'[{"op":"insert"}]', b'[{"table":"t","op":"merge"}]'])
 def test_data_that_are_no_deltas_are_a_corrupt_log(broken: bytes) -> None:
     with pytest.raises(LogCorruptError):

@@ -96,6 +96,16 @@ def test_wanted_parts_come_in_order_with_their_job_instance(
     assert log.strong_reads == strong_reads
 
 
+def test_of_a_unit_that_is_too_large_no_more_than_the_bound_is_held(log: Lagging) -> None:
+    piece = slice_of(Wanted(2, 4, 0, 0), Wanted(3, 3, 0, 1), Wanted(4, 4, 1, 0))
+    (_, first), (_, other), (_, second) = read_slice(log, "0", piece, len(part(2).data))
+    assert isinstance(first, UnitPart)
+    assert isinstance(second, UnitPart)
+    assert (first, other) == (part(2, unit_id=4), part(3))
+    assert (second.data, second.head) == (b"", part(4, 1).head)
+    assert "(applyUnitBytes)" in str(second.fault)
+
+
 def test_an_entry_that_is_missing_is_an_error_for_each_job_instance(log: Lagging) -> None:
     piece = slice_of(Wanted(1, 1, 0, 0), Wanted(1, 1, 0, 2), Wanted(9, 9, 0, 2), ranges=((0, 9),))
     found = dict(read_slice(log, "0", piece))

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,10 +20,12 @@ from kainite.base.errors import KainiteError, MissingExtraError
 from kainite.base.marker_spelling import unescape
 from kainite.base.markers import EXTRACTION, Markers
 from kainite.base.redaction import learn, redacted, secrets_in_url
+from kainite.capture.postgresql.patient_output import PatientOutput
+from kainite.capture.postgresql.replication_frames import parse_lsn
 from kainite.child.markers.framing import Scanner
 
 if TYPE_CHECKING:
-    from kainite.capture.postgresql.extractor import PostgresExtractor
+    from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 
 PROGRAM = "kainite-extract-postgresql"
 _READ_SIZE = 64 * 1024
@@ -49,12 +51,26 @@ _READ_SIZE = 64 * 1024
     help="What TRUNCATE of a published table does: fail its transaction's unit of work, or nothing.",
 )
 @click.option(
+    "--skip-transaction",
+    "passed_over",
+    multiple=True,
+    metavar="LSN",
+    help="Commit LSN of a transaction that is not read: its unit of work fails, under its number, and others go on."
+    " The LSN is the last part of the unit's name. May be given several times.",
+)
+@click.option(
     "--journal",
     type=click.Path(path_type=Path),
     help="File to which each transaction's name, commit time and number of changes are appended.",
 )
 def main(
-    source: str, slot: str, publication: str, tables: tuple[str, ...], truncate: str, journal: Path | None
+    source: str,
+    slot: str,
+    publication: str,
+    tables: tuple[str, ...],
+    truncate: str,
+    passed_over: tuple[str, ...],
+    journal: Path | None,
 ) -> None:
     """Gives a PostgreSQL database's committed transactions to `kainite extract`.
 
@@ -81,7 +97,7 @@ def main(
     """
     learn(secrets_in_url(source))
     try:
-        _run(source, slot, publication, tables, truncate == "skip", journal)
+        _run(_reading_of(source, slot, publication, tables, truncate == "skip", passed_over, journal))
     except BrokenPipeError:
         sys.exit(f"{PROGRAM}: kainite extract has ended")
     except (KainiteError, OSError) as error:
@@ -97,36 +113,57 @@ def markers_of(environment: Mapping[str, str]) -> Markers:
     return Markers(eom, eop, eob, bnc, used=EXTRACTION)
 
 
-def _run(
-    source: str, slot: str, publication: str, tables: tuple[str, ...], skip_truncate: bool, journal: Path | None
-) -> None:
-    """Answers requests until the input ends.
+def _reading_of(
+    url: str,
+    slot: str,
+    publication: str,
+    tables: tuple[str, ...],
+    skip_truncate: bool,
+    passed_over: tuple[str, ...],
+    journal: Path | None,
+) -> Reading:
+    """Returns what the options say.
 
     Raises:
         MissingExtraError: psycopg is not installed.
-        SourceError: a request cannot be answered, or the source broke.
+        SourceError: an LSN is none.
     """
     try:
         # Imported here, so that --help and the message below need no database driver.
-        from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
+        from kainite.capture.postgresql.extractor import Reading
         from kainite.capture.postgresql.replication import SourceSlot
     except ImportError as error:
         raise MissingExtraError(
             f"reading PostgreSQL needs psycopg ({error}): pip install 'kainite[postgresql]'"
         ) from error
+    lsns = frozenset(map(parse_lsn, passed_over))
+    return Reading(SourceSlot(url, slot, publication), tables, skip_truncate, lsns, journal)
+
+
+def _run(reading: Reading) -> None:
+    """Answers requests until the input ends.
+
+    Raises:
+        SourceError: a request cannot be answered, or the source broke.
+    """
+    from kainite.capture.postgresql.extractor import PostgresExtractor
+
     if sys.stdin.isatty():
         click.echo(f"{PROGRAM}: reads requests from standard input; name it as extractorName (--help)", err=True)
-    extractor = PostgresExtractor(Reading(SourceSlot(source, slot, publication), tables, skip_truncate, journal))
-    _serve(extractor, markers_of(os.environ), sys.stdin.fileno(), sys.stdout.buffer)
+    extractor = PostgresExtractor(reading)
+    output = PatientOutput(sys.stdout.fileno(), extractor.keep_alive)
+    _serve(extractor, markers_of(os.environ), sys.stdin.fileno(), output)
     extractor.close()
 
 
-def _serve(extractor: PostgresExtractor, markers: Markers, requests: int, answers: BinaryIO) -> None:
+def _serve(extractor: PostgresExtractor, markers: Markers, requests: int, answers: PatientOutput) -> None:
     scanner = Scanner(markers)
     while data := os.read(requests, _READ_SIZE):
         for request in scanner.feed(data):
             for message in extractor.answer(request.payload):
                 answers.write(markers.message(message))
+                if not message:  # it only says that this process lives
+                    answers.flush()
             answers.write(markers.eop)
             answers.flush()
 

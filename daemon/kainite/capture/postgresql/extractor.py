@@ -17,29 +17,37 @@ An offset says which source it was read from, and the extractor refuses another 
 same, each :data:`ADVANCE_EVERY_S` seconds, by what the server says that it has sent: a slot that is not advanced holds
 back the WAL of the whole cluster.
 
-A transaction is held in memory as a whole. Transactions without changes get no number. With a journal, the extractor
-notes when each transaction committed, before the answer ends. After a kill a transaction may stand in the journal
-twice; none is missing.
+The server sends a transaction when it has committed, and the extractor gives each change on as it comes: a transaction
+of any size takes the memory of its largest change. An answer ends behind a whole transaction, however long that takes.
+``kainite extract`` puts the records of a long answer before it is whole; after a crash all of the transaction comes
+again. Transactions without changes get no number.
+
+What the source sends and what no record can carry fails its unit (:mod:`~kainite.capture.postgresql.records`). Where
+not even that can be said, the extractor ends with the transaction's name, and a person may have exactly this
+transaction passed over (``--skip-transaction``): its unit is failed under its number.
+
+With a journal, the extractor notes when each transaction committed, before the answer ends. After a kill a transaction
+may stand in the journal twice; none is missing.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from kainite.base.errors import SourceError
-from kainite.capture.postgresql.pgoutput import Relation, TruncateMessage, decode
-from kainite.capture.postgresql.records import records_of
+from kainite.capture.postgresql.offset import Offset, places_in
+from kainite.capture.postgresql.pgoutput import BeginMessage, CommitMessage, Relation, decode, is_change
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
-from kainite.capture.postgresql.replication_frames import Data, Frame, format_lsn, parse_lsn
+from kainite.capture.postgresql.replication_frames import Data, Frame, format_lsn
 from kainite.capture.postgresql.source_catalogue import SourceCatalogue
-from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
+from kainite.capture.postgresql.units import GivenUnit, NumberedUnits
 
 # Seconds that an answer without any transaction may take.
 _IDLE = 0.2
@@ -48,40 +56,6 @@ _LINGER = 0.03
 _RECORDS = 500  # the most records of a PutRecords call
 ADVANCE_EVERY_S = 10.0
 """Seconds between two offsets without a transaction: each one is a write of the offset's place."""
-
-_EXAMPLE = '{"lsn":"0/1718490","number":0}'
-
-
-@dataclass(frozen=True, slots=True)
-class Offset:
-    """A place in the source: everything that committed before ``lsn`` was given, the last of it as ``number``.
-
-    Attributes:
-        source: the source that ``lsn`` was read from; None in the offset that a person begins with.
-    """
-
-    lsn: int
-    number: int
-    source: SourceIdentity | None = None
-
-    @classmethod
-    def from_json(cls, value: Any) -> Offset:
-        """Reads an offset as Kainite stores it.
-
-        Raises:
-            SourceError: ``value`` is no offset.
-        """
-        try:
-            source = value.get("source")
-            noted = None if source is None else SourceIdentity.from_json(source)
-            return cls(parse_lsn(value["lsn"]), int(value["number"]), noted)
-        except (AttributeError, KeyError, TypeError, ValueError):
-            text = orjson.dumps(value).decode()
-            raise SourceError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
-
-    def as_json(self) -> dict[str, Any]:
-        place: dict[str, Any] = {"lsn": format_lsn(self.lsn), "number": self.number}
-        return place if self.source is None else place | {"source": self.source.as_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +66,24 @@ class Reading:
         slot: the slot and publication to read.
         tables: tables, as ``schema.table``, that the publication must have; empty: whatever it has.
         skip_truncate: whether TRUNCATE is passed over; else it fails its unit.
+        passed_over: the commit LSNs of transactions that are not read: their units fail.
         journal: a file to which commits are appended; None for no journal.
     """
 
     slot: SourceSlot
     tables: tuple[str, ...] = ()
     skip_truncate: bool = False
+    passed_over: frozenset[int] = frozenset()
     journal: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a process holds open, and the units that it has given from it."""
+
+    stream: ReplicationStream
+    catalogue: SourceCatalogue
+    units: NumberedUnits
 
 
 class PostgresExtractor:
@@ -107,8 +92,7 @@ class PostgresExtractor:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._assembler = Assembler()
-        self._stream: ReplicationStream | None = None
-        self._catalogue: SourceCatalogue | None = None
+        self._opened: _Source | None = None
         self._given = Offset(0, 0)
         self._sent_lsn = 0  # nothing that committed before it is still to come
         self._advance_at = 0.0
@@ -120,92 +104,125 @@ class PostgresExtractor:
             SourceError: the request cannot be answered, or the source broke.
             OSError: the journal cannot be written.
         """
-        start, stored = _places_in(request)
-        stream, catalogue = self._opened(start)
+        start, stored = places_in(request)
+        source = self._source(start)
         if start != self._given:
             raise SourceError(f"asked from {start.as_json()}, after {self._given.as_json()} was given")
-        stream.acknowledge(stored.lsn)
-        catalogue.look()
-        transactions = list(self._collect(stream, catalogue))
-        for number, transaction in enumerate(transactions, start.number + 1):
-            yield from records_of(transaction, number, catalogue.primary_key)
-        if transactions:
-            self._note(transactions)
-            yield self._give(transactions[-1].end_lsn, start.number + len(transactions))
-        elif self._sent_lsn > self._given.lsn and time.monotonic() >= self._advance_at:
-            yield self._give(self._sent_lsn, start.number)
+        source.stream.acknowledge(stored.lsn)
+        source.catalogue.look()
+        given: list[GivenUnit] = []
+        yield from self._transactions(source, given)
+        if given:
+            self._note(given)
+        if given or (self._sent_lsn > self._given.lsn and time.monotonic() >= self._advance_at):
+            yield self._give(source, given[-1].end_lsn if given else self._sent_lsn)
+
+    def keep_alive(self) -> None:
+        """Tells the server that this process lives, if it is time to; for when nobody takes the answer.
+
+        Raises:
+            SourceError: the connection is gone.
+        """
+        if self._opened is not None:
+            self._opened.stream.keep_alive()
 
     def close(self) -> None:
-        for opened in (self._stream, self._catalogue):
-            if opened is not None:
-                opened.close()
+        if self._opened is not None:
+            self._opened.stream.close()
+            self._opened.catalogue.close()
 
-    def _opened(self, start: Offset) -> tuple[ReplicationStream, SourceCatalogue]:
+    def _source(self, start: Offset) -> _Source:
         """Returns the connections to the source; opens them for the first request."""
-        if self._stream is None or self._catalogue is None:
+        if self._opened is None:
             slot = self._reading.slot
             stream = ReplicationStream.open(slot, start.lsn, start.source)
             try:
-                self._catalogue = SourceCatalogue(slot.url, slot.publication, self._reading.tables)
+                catalogue = SourceCatalogue(slot.url, slot.publication, self._reading.tables)
             except SourceError:
                 stream.close()
                 raise
-            self._stream = stream
+            units = NumberedUnits(start.number, catalogue.primary_key, self._reading.skip_truncate, time.time_ns)
+            self._opened = _Source(stream, catalogue, units)
             self._given = start
+            self._sent_lsn = start.lsn
             self._advance_at = time.monotonic() + ADVANCE_EVERY_S
-        return self._stream, self._catalogue
+        return self._opened
 
-    def _give(self, lsn: int, number: int) -> bytes:
+    def _give(self, source: _Source, lsn: int) -> bytes:
         """Returns the message that gives the offset behind an answer."""
-        assert self._stream is not None
-        self._given = Offset(lsn, number, self._stream.identity)
+        self._given = Offset(lsn, source.units.number, source.stream.identity)
         self._advance_at = time.monotonic() + ADVANCE_EVERY_S
         return orjson.dumps({"offset": self._given.as_json(), "ahead": True})
 
-    def _collect(self, stream: ReplicationStream, catalogue: SourceCatalogue) -> Iterator[SourceTransaction]:
-        """Yields the transactions that have committed, up to about one PutRecords call of them."""
-        size, until = 0, time.monotonic() + _IDLE
-        while size < _RECORDS and (frame := stream.receive(until - time.monotonic())) is not None:
-            transaction = self._assembled(frame, catalogue)
-            if transaction is not None and transaction.changes and transaction.end_lsn > self._given.lsn:
-                until = until if size else time.monotonic() + _LINGER
-                size += len(transaction.changes) + 1
-                yield transaction
+    def _transactions(self, source: _Source, given: list[GivenUnit]) -> Iterator[bytes]:
+        """Yields the records of whole transactions, up to about one PutRecords call; adds these to ``given``."""
+        records, until = 0, time.monotonic() + _IDLE
+        while records < _RECORDS or source.units.begun:
+            frame = source.stream.receive(_IDLE if source.units.begun else until - time.monotonic())
+            if frame is None and not source.units.begun:
+                return
+            # Where the server is silent within a transaction, an empty message says that this process lives.
+            for record in (b"",) if frame is None else self._records(source, frame, given):
+                until = until if records else time.monotonic() + _LINGER
+                records += 1
+                yield record
 
-    def _assembled(self, frame: Frame, catalogue: SourceCatalogue) -> SourceTransaction | None:
-        """Takes a frame; returns the transaction that it completes."""
+    def _records(self, source: _Source, frame: Frame, given: list[GivenUnit]) -> Iterator[bytes]:
+        """Yields the records that a frame brings."""
         if not isinstance(frame, Data):
             # What is in the middle of being sent has committed behind this place, and counts only when it is whole.
-            if self._assembler.begin is None:
+            if self._assembler.transaction is None:
                 self._sent_lsn = max(self._sent_lsn, frame.end_lsn)
-            return None
-        message = decode(frame.payload)
-        if isinstance(message, Relation) and message.oid in self._assembler.relations:
-            # The server describes a table once a connection, and again when something about the table has changed.
-            catalogue.forget_key(message.oid)
-            catalogue.look(soon=True)
-        if isinstance(message, TruncateMessage) and self._reading.skip_truncate:
-            return None
-        transaction = self._assembler.feed(message)
-        if transaction is not None:
-            self._sent_lsn = max(self._sent_lsn, transaction.end_lsn)
-        return transaction
+            return
+        inside = self._assembler.transaction
+        if inside is not None and inside.commit_lsn in self._reading.passed_over and is_change(frame.payload):
+            yield from source.units.pass_change()
+            return
+        with _naming(inside):
+            message = decode(frame.payload)
+            described_again = isinstance(message, Relation) and message.oid in self._assembler.relations
+            changes = self._assembler.feed(message)
+            for change in changes:
+                yield from source.units.change(change)
+        match message:
+            case Relation(oid) if described_again:
+                # The server describes a table once a connection, and again when something about it has changed.
+                source.catalogue.forget_key(oid)
+                source.catalogue.look(soon=True)
+            case BeginMessage():
+                self._begin(source)
+            case CommitMessage():
+                self._sent_lsn = max(self._sent_lsn, message.end_lsn)
+                if (unit := source.units.commit(message.end_lsn)) is not None:
+                    given.append(unit)
+                    yield unit.end
 
-    def _note(self, transactions: Sequence[SourceTransaction]) -> None:
+    def _begin(self, source: _Source) -> None:
+        transaction = self._assembler.transaction
+        assert transaction is not None
+        if transaction.commit_lsn < self._given.lsn:
+            raise SourceError(f"the source has sent {transaction.uow} again, which is before {self._given.as_json()}")
+        source.units.begin(transaction, passed_over=transaction.commit_lsn in self._reading.passed_over)
+
+    def _note(self, given: Sequence[GivenUnit]) -> None:
         if self._reading.journal is None:
             return
-        line = orjson.dumps({"commits": [(t.uow, t.commit_us, len(t.changes)) for t in transactions]})
+        commits = [(unit.transaction.uow, unit.transaction.commit_us, unit.changes) for unit in given]
         with self._reading.journal.open("ab") as file:
             # The newline before the line ends what a killed process may have left unfinished in the same file.
-            file.write(b"\n" + line + b"\n")
+            file.write(b"\n" + orjson.dumps({"commits": commits}) + b"\n")
 
 
-def _places_in(request: bytes) -> tuple[Offset, Offset]:
-    """Returns the offset at which a request begins, and the offset up to which everything is on the stream."""
+@contextmanager
+def _naming(transaction: SourceTransaction | None) -> Iterator[None]:
+    """Makes what is wrong with a transaction name it, and what helps."""
     try:
-        asked = orjson.loads(request)
-        return Offset.from_json(asked["start"]), Offset.from_json(asked.get("stored", asked["start"]))
-    except (orjson.JSONDecodeError, KeyError, TypeError):
+        yield
+    except SourceError as error:
+        if transaction is None:
+            raise
         raise SourceError(
-            f"{request.decode(errors='replace')!r} is no request with an offset: set extractorOffsets=kainite"
-        ) from None
+            f"transaction {transaction.uow} cannot be extracted: {error}; the option --skip-transaction"
+            f" {format_lsn(transaction.commit_lsn)} passes exactly this transaction over: its unit fails under its"
+            " number, and the extraction goes on"
+        ) from error

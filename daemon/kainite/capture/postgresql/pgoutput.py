@@ -8,7 +8,9 @@ committed transactions, one after the other in commit order::
 Column values come as text, in the type's own output form. PostgreSQL does not send a value that is
 stored out of line and was not changed: :data:`UNCHANGED` stands for it.
 
-Bytes that are no such message, or too few or too many, raise :class:`~kainite.base.errors.SourceError`.
+Bytes that are no such message, or too few or too many, raise :class:`~kainite.base.errors.SourceError`. A change of a
+row that is whole and that cannot be carried all the same (:class:`LostChange`) is a message like the others: its
+transaction's unit fails, and what follows goes on.
 """
 
 from __future__ import annotations
@@ -17,12 +19,16 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kainite.base.errors import SourceError
 
 # PostgreSQL counts microseconds from 2000-01-01 00:00 UTC.
 EPOCH_OFFSET_US = 946_684_800_000_000
+
+MAX_CHANGE: Final = 64 * 2**20
+"""Most bytes of a change of a row, old values and new ones. A record processor writes a delta on a line, which may have
+as many bytes (``kainite.child.json_lines.dialect``)."""
 
 
 class Unchanged(Enum):
@@ -103,6 +109,15 @@ class DeleteMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class LostChange:
+    """A change of a row that no record can carry; ``operation`` is insert, update or delete."""
+
+    relation: int
+    operation: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class TruncateMessage:
     relations: tuple[int, ...]
 
@@ -127,10 +142,20 @@ Message: TypeAlias = (
     | InsertMessage
     | UpdateMessage
     | DeleteMessage
+    | LostChange
     | TruncateMessage
     | TypeName
     | Origin
 )
+
+
+class NotTextError(SourceError):
+    """Bytes that a string should consist of are not UTF-8."""
+
+
+def is_change(data: bytes) -> bool:
+    """Tells whether a message is a change of rows, which belongs to a transaction; does not decode it."""
+    return data[:1] in (b"I", b"U", b"D", b"T")
 
 
 def decode(data: bytes) -> Message:
@@ -144,7 +169,15 @@ def decode(data: bytes) -> Message:
     reader = _READERS.get(kind)
     if reader is None:
         raise SourceError(f"pgoutput: unknown message kind {kind!r}; Kainite speaks protocol version 1")
-    message = reader(cursor)
+    if kind in _ROW_CHANGES and len(data) > MAX_CHANGE:
+        cause = f"the row takes {len(data)} bytes as text, and a change may take {MAX_CHANGE} (64 MiB)"
+        return LostChange(cursor.number(4), _ROW_CHANGES[kind], cause)
+    try:
+        message = reader(cursor)
+    except NotTextError as error:
+        if kind not in _ROW_CHANGES:
+            raise
+        return LostChange(int.from_bytes(data[1:5], "big"), _ROW_CHANGES[kind], str(error))
     cursor.end()
     return message
 
@@ -189,7 +222,9 @@ class Cursor:
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise SourceError("pgoutput: a string is not UTF-8; set the connection's client_encoding") from None
+            raise NotTextError(
+                "pgoutput: a text is not UTF-8: the source's database has the encoding SQL_ASCII, and holds another one"
+            ) from None
 
     def rest(self) -> bytes:
         return self.take(len(self._data) - self._at)
@@ -274,6 +309,7 @@ def _expect(found: str, allowed: str) -> None:
         raise SourceError(f"pgoutput: {found!r} where one of {allowed!r} belongs")
 
 
+_ROW_CHANGES: Final = {"I": "insert", "U": "update", "D": "delete"}
 _READERS: dict[str, Callable[[Cursor], Message]] = {
     "B": _begin,
     "C": _commit,

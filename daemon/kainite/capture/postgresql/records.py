@@ -1,15 +1,16 @@
-"""Turns committed transactions into records of the stream; pure.
+"""Turns the changes of committed transactions into records of the stream; pure.
 
 A record is a JSON object: one for each change, and one for the end of the unit::
 
-    {"uow":"pg-754-0/17184C0","number":17,"ordinal":0,"count":4,"relation":"public.pgbench_accounts",
+    {"uow":"pg-754-0/17184C0","number":17,"ordinal":0,"relation":"public.pgbench_accounts",
      "operation":"update","types":{"aid":23,…},"key":{"aid":"5"},"new":{"aid":"5","abalance":"-17",…}}
     {"uow":"pg-754-0/17184C0","number":17,"end":true,"count":4,"time":1705318200123456000}
 
 ``types`` are PostgreSQL's type OIDs; values are PostgreSQL's text, or null. ``key`` holds the
 primary key before the change. A column that is missing in ``new`` was not changed. ``old`` is the row before the
 change, where the source sends it (REPLICA IDENTITY FULL). ``time`` is the commit time, nanoseconds since the epoch by
-the source's clock.
+the source's clock. What stands beside ``relation`` and ``operation`` may come in pieces
+(:mod:`~kainite.capture.postgresql.row_pieces`).
 
 A change that cannot become a delta has ``refused``, the reason, in place of ``key`` and ``new``: its unit fails with
 that reason, and the extraction goes on. The WAL is decoded with the catalogue of its time, so no command on the source
@@ -23,27 +24,26 @@ FULL              sends the whole old row; the catalogue says which columns are 
 USING INDEX       names the index's columns: enough where these contain the primary key, else refused
 ================  =============================================================================================
 
-A transaction that PostgreSQL sends again gives the same records.
+A change that PostgreSQL sends again gives the same record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeAlias
-
-import orjson
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.pgoutput import (
     UNCHANGED,
     DeleteMessage,
     InsertMessage,
+    LostChange,
     Relation,
     TruncateMessage,
     UpdateMessage,
     Values,
 )
-from kainite.capture.postgresql.transactions import RowChange, SourceChange, SourceTransaction
+from kainite.capture.postgresql.transactions import RowChange, SourceChange
 
 Texts: TypeAlias = dict[str, str | None]
 PrimaryKeyOf: TypeAlias = Callable[[int], Collection[str]]
@@ -62,33 +62,24 @@ class _UncarriedError(Exception):
     """A change that no record can say as one of a row."""
 
 
-def records_of(transaction: SourceTransaction, number: int, primary_key_of: PrimaryKeyOf) -> Iterator[bytes]:
-    """Yields a transaction's records: its changes, then its end.
+def change_record(
+    unit: Mapping[str, Any], ordinal: int, change: SourceChange, primary_key_of: PrimaryKeyOf
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the record of a change in two parts: where the change belongs, and what the row is.
 
     Args:
-        transaction: a transaction with at least one change.
-        number: the transaction's number, from 1 without gaps.
+        unit: the name and the number of the transaction's unit.
+        ordinal: the change's place in its transaction, from 0.
+        change: the change.
         primary_key_of: asked for tables whose replica identity is not their primary key.
     """
-    unit = {"uow": transaction.uow, "number": number}
-    count = len(transaction.changes)
-    for ordinal, change in enumerate(transaction.changes):
-        yield orjson.dumps({**unit, **_body(change, ordinal, count, primary_key_of)})
-    yield orjson.dumps({**unit, "end": True, "count": count, "time": transaction.commit_us * 1000})
-
-
-def _body(change: SourceChange, ordinal: int, count: int, primary_key_of: PrimaryKeyOf) -> dict[str, Any]:
     relation = change.relation
-    place = {
-        "ordinal": ordinal,
-        "count": count,
-        "relation": f"{relation.schema}.{relation.name}",
-        "operation": _OPERATIONS[type(change.row)],
-    }
+    operation = change.row.operation if isinstance(change.row, LostChange) else _OPERATIONS[type(change.row)]
+    place = {**unit, "ordinal": ordinal, "relation": f"{relation.schema}.{relation.name}", "operation": operation}
     try:
-        return place | _row(change, primary_key_of)
+        return place, _row(change, primary_key_of)
     except _UncarriedError as error:
-        return place | {"refused": str(error)}
+        return place, {"refused": str(error)}
 
 
 def _row(change: SourceChange, primary_key_of: PrimaryKeyOf) -> dict[str, Any]:
@@ -100,6 +91,8 @@ def _row(change: SourceChange, primary_key_of: PrimaryKeyOf) -> dict[str, Any]:
     relation, row = change.relation, change.row
     if isinstance(row, TruncateMessage):
         raise _UncarriedError("TRUNCATE names no rows")
+    if isinstance(row, LostChange):
+        raise _UncarriedError(row.cause)
     names = _key_columns(relation, row, primary_key_of)
     match row:
         case InsertMessage():
@@ -125,7 +118,9 @@ def _key_columns(relation: Relation, row: RowChange, primary_key_of: PrimaryKeyO
         return flagged
     # With FULL all columns are flagged, with an index those of the index: the message does not say what the key is.
     key = set(primary_key_of(relation.oid))
-    if isinstance(row, InsertMessage) or (key and key <= flagged):
+    if isinstance(row, InsertMessage):
+        return _key_of_insert(relation, key)
+    if key and key <= flagged:
         return key
     identity = "FULL" if relation.replica_identity == "f" else "USING INDEX"
     if not key:
@@ -134,6 +129,20 @@ def _key_columns(relation: Relation, row: RowChange, primary_key_of: PrimaryKeyO
         f"REPLICA IDENTITY {identity} does not tell the primary key ({', '.join(sorted(key))}):"
         f" ALTER TABLE {relation.schema}.{relation.name} REPLICA IDENTITY DEFAULT helps later changes"
     )
+
+
+def _key_of_insert(relation: Relation, key: Collection[str]) -> Collection[str]:
+    """Returns the key's columns, all of which an insert has; the key is that of now, and the row that of its time.
+
+    Raises:
+        _UncarriedError: the row was inserted before the table had a column of the key.
+    """
+    if lacking := set(key) - {column.name for column in relation.columns}:
+        raise _UncarriedError(
+            f"the table's primary key ({', '.join(sorted(key))}) has been changed since: the row has no"
+            f" {', '.join(sorted(lacking))}"
+        )
+    return key
 
 
 def _texts(relation: Relation, values: Values, only: Collection[str] | None = None) -> Texts:

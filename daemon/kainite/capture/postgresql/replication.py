@@ -156,6 +156,14 @@ class ReplicationStream:
         self._received = max(self._received, lsn)
         self._send_status()
 
+    def keep_alive(self) -> None:
+        """Tells the server that the reader lives, if it is time to; the server cuts a silent one (wal_sender_timeout).
+
+        Raises:
+            SourceError: the connection is gone.
+        """
+        self._send_status_if_due()
+
     def close(self) -> None:
         self._connection.finish()
 
@@ -179,8 +187,14 @@ class ReplicationStream:
         with _as_source_error():
             size, data = self._connection.get_copy_data(1)
         if size < 0:
-            raise SourceError("replication: the source server ended the stream")
+            raise SourceError(f"replication: the source server ended the stream{self._why_it_ended()}")
         return bytes(data) if size else None
+
+    def _why_it_ended(self) -> str:
+        with _as_source_error():
+            result = self._connection.get_result()
+        reason = "" if result is None else _message(result.error_message)
+        return f": {reason}" if reason else ""
 
     def _send_status_if_due(self) -> None:
         if time.monotonic() >= self._status_due:
@@ -257,6 +271,9 @@ def _connect(url: str) -> pq.abc.PGconn:
         message = _message(connection.error_message)
         connection.finish()
         raise SourceError(f"cannot connect to the source server: {message}")
+    if connection.parameter_status(b"server_encoding") == b"SQL_ASCII":
+        # The server would end the stream at the first text that is not UTF-8, and so at each start.
+        _execute(connection, "SELECT set_config('client_encoding', 'SQL_ASCII', false)")
     return connection
 
 

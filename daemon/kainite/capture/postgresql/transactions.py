@@ -1,8 +1,9 @@
-"""Assembles pgoutput messages into committed transactions; a state machine without I/O.
+"""Follows pgoutput messages from transaction to transaction; a state machine without I/O.
 
-States: *between* transactions, or *inside* one (from Begin to Commit). The assembler remembers
-relations as long as the connection lives, because the server sends each only once. A crash loses
-the transaction that was being assembled; the server sends it again.
+States: *between* transactions, or *inside* one (from Begin to Commit). Each change is handed on as it comes, so a
+transaction takes no more memory than its largest change. The assembler remembers relations as long as the connection
+lives, because the server sends each only once. A crash loses the place in the transaction; the server sends all of it
+again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from kainite.capture.postgresql.pgoutput import (
     CommitMessage,
     DeleteMessage,
     InsertMessage,
+    LostChange,
     Message,
     Origin,
     Relation,
@@ -33,26 +35,22 @@ class SourceChange:
     """A change of one row or of all rows of a table, and the table's description at that time."""
 
     relation: Relation
-    row: RowChange | TruncateMessage
+    row: RowChange | LostChange | TruncateMessage
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTransaction:
-    """A committed transaction.
+    """A committed transaction, as it is known from its beginning.
 
     Attributes:
         xid: PostgreSQL's own 32-bit id; PostgreSQL uses it again after four billion transactions.
         commit_lsn: the LSN of the transaction's commit; unique, and ascending in the order of commits.
-        end_lsn: the LSN that may be acknowledged once the transaction is safe.
         commit_us: when it committed, microseconds since the Unix epoch, the source's clock.
-        changes: in the source's own order.
     """
 
     xid: int
     commit_lsn: int
-    end_lsn: int
     commit_us: int
-    changes: tuple[SourceChange, ...]
 
     @property
     def uow(self) -> str:
@@ -61,17 +59,18 @@ class SourceTransaction:
 
 @dataclass(slots=True)
 class Assembler:
-    """Collects messages; :meth:`feed` returns a transaction at its Commit."""
+    """Follows one connection.
+
+    Attributes:
+        relations: the tables' descriptions, by OID.
+        transaction: the transaction that is being read; None between two.
+    """
 
     relations: dict[int, Relation] = field(default_factory=dict)
-    begin: BeginMessage | None = None
-    changes: list[SourceChange] = field(default_factory=list)
+    transaction: SourceTransaction | None = None
 
-    def feed(self, message: Message) -> SourceTransaction | None:
-        """Takes the next message of the connection.
-
-        Returns:
-            The transaction that the message completes, also one without changes.
+    def feed(self, message: Message) -> tuple[SourceChange, ...]:
+        """Takes the next message of the connection; returns the changes that it brings.
 
         Raises:
             SourceError: the message does not belong here.
@@ -80,32 +79,29 @@ class Assembler:
             case BeginMessage():
                 self._start(message)
             case CommitMessage():
-                return self._finish(message)
+                self._finish(message)
             case Relation():
                 self.relations[message.oid] = message
             case TruncateMessage(relations):
-                for oid in relations:
-                    self._change(oid, message)
-            case InsertMessage() | UpdateMessage() | DeleteMessage():
-                self._change(message.relation, message)
+                return tuple(self._change(oid, message) for oid in relations)
+            case InsertMessage() | UpdateMessage() | DeleteMessage() | LostChange():
+                return (self._change(message.relation, message),)
             case TypeName() | Origin():
                 pass
-        return None
+        return ()
 
     def _start(self, begin: BeginMessage) -> None:
-        if self.begin is not None:
-            raise SourceError(f"pgoutput: transaction {begin.xid} begins inside {self.begin.xid}")
-        self.begin = begin
+        if self.transaction is not None:
+            raise SourceError(f"pgoutput: transaction {begin.xid} begins inside {self.transaction.xid}")
+        self.transaction = SourceTransaction(begin.xid, begin.final_lsn, begin.commit_us)
 
-    def _finish(self, commit: CommitMessage) -> SourceTransaction:
-        begin, changes = self.begin, tuple(self.changes)
-        if begin is None or begin.final_lsn != commit.commit_lsn:
+    def _finish(self, commit: CommitMessage) -> None:
+        if self.transaction is None or self.transaction.commit_lsn != commit.commit_lsn:
             raise SourceError(f"pgoutput: commit at {format_lsn(commit.commit_lsn)} without its begin")
-        self.begin, self.changes = None, []
-        return SourceTransaction(begin.xid, commit.commit_lsn, commit.end_lsn, commit.commit_us, changes)
+        self.transaction = None
 
-    def _change(self, oid: int, row: RowChange | TruncateMessage) -> None:
+    def _change(self, oid: int, row: RowChange | LostChange | TruncateMessage) -> SourceChange:
         relation = self.relations.get(oid)
-        if self.begin is None or relation is None:
+        if self.transaction is None or relation is None:
             raise SourceError(f"pgoutput: change of table {oid} outside a transaction, or before its relation")
-        self.changes.append(SourceChange(relation, row))
+        return SourceChange(relation, row)

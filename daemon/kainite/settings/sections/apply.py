@@ -106,6 +106,14 @@ class ApplySettings:
     # The most bytes of deltas in one target transaction; a larger unit goes alone. PostgreSQL takes no message of a
     # gigabyte, and needs up to ten times these bytes for each job instance while it reads them.
     group_bytes: int = 16 * 2**20
+    unit_bytes: int = own(
+        "applyUnitBytes",
+        whole(2**20, 2**30, "bytes"),
+        Reload.NEXT_JOB,
+        "A unit whose deltas take more bytes as JSON fails: a task holds a unit in memory, at about five times its "
+        "bytes, and a PostgreSQL target needs up to ten times. `kainite uow retry` applies it under a larger value.",
+        default=256 * 2**20,
+    )
     fold: bool = own(
         "applyFold",
         flag(),

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.pgoutput import (
+    MAX_CHANGE,
     UNCHANGED,
     BeginMessage,
     CommitMessage,
     DeleteMessage,
     InsertMessage,
+    LostChange,
     Origin,
     Relation,
     RelationColumn,
@@ -87,7 +89,7 @@ def test_a_message_cut_short_anywhere_or_with_a_tail_is_refused(payload: bytes) 
         (b"U\0\0\0\1X", "'X' where one of 'N' belongs"),
         (b"D\0\0\0\1N\0\0", "'N' where one of 'KO' belongs"),
         (b"I\0\0\0\1N\0\1b\0\0\0\0", "'b' where one of 't' belongs"),
-        (b"I\0\0\0\1N\0\1t\0\0\0\1\xff", "not UTF-8"),
+        (b"R\0\0\0\1\xff\0t\0d\0\0", "not UTF-8"),
         (b"I\0\0\0\1N\0\1t\xff\xff\xff\xff", "cut short"),
         (b"Y\0\0\0\1public", "string without an end"),
     ],
@@ -95,6 +97,24 @@ def test_a_message_cut_short_anywhere_or_with_a_tail_is_refused(payload: bytes) 
 def test_the_complaint_says_what_is_wrong(data: bytes, complaint: str) -> None:
     with pytest.raises(SourceError, match=complaint):
         decode(data)
+
+
+@pytest.mark.parametrize(("kind", "operation"), [("IN", "insert"), ("UN", "update"), ("DK", "delete")])
+def test_a_row_with_a_text_that_is_not_utf_8_is_lost_with_its_reason(kind: str, operation: str) -> None:
+    lost = decode(kind[:1].encode() + b"\0\0\0\7" + kind[1:].encode() + b"\0\1t\0\0\0\1\xff")
+    assert isinstance(lost, LostChange)
+    assert (lost.relation, lost.operation) == (7, operation)
+    assert "a text is not UTF-8" in lost.cause
+
+
+def test_a_row_of_more_than_64_mib_is_lost_and_one_less_is_read() -> None:
+    text = MAX_CHANGE - 13
+    insert = b"I\0\0\0\7N\0\1t" + text.to_bytes(4, "big") + b"x" * text
+    assert isinstance(decode(insert), InsertMessage)
+    lost = decode(insert + b"x")
+    assert isinstance(lost, LostChange)
+    assert (lost.relation, lost.operation) == (7, "insert")
+    assert "64 MiB" in lost.cause
 
 
 @given(st.binary(max_size=300))

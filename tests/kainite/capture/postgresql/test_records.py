@@ -1,10 +1,9 @@
-"""Transactions as records of the stream: keys by each replica identity, and what no record can carry."""
+"""Changes as records of the stream: keys by each replica identity, and what no record can carry."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import orjson
 import pytest
 
 from kainite.base.errors import SourceError
@@ -12,50 +11,50 @@ from kainite.capture.postgresql.pgoutput import (
     UNCHANGED,
     DeleteMessage,
     InsertMessage,
+    LostChange,
     Relation,
     RelationColumn,
     TruncateMessage,
     UpdateMessage,
 )
-from kainite.capture.postgresql.records import records_of
-from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
+from kainite.capture.postgresql.records import change_record
+from kainite.capture.postgresql.transactions import SourceChange
 
 ITEM = Relation(7, "shop", "item", "d", (RelationColumn("id", 23, True), RelationColumn("name", 25, False)))
 NOTE = Relation(8, "shop", "note", "d", (RelationColumn("text", 25, False),))
 
 
-def transaction(*changes: SourceChange) -> SourceTransaction:
-    return SourceTransaction(xid=754, commit_lsn=0x17184C0, end_lsn=0x17184F0, commit_us=1, changes=changes)
+UNIT = {"uow": "pg-754-0/17184C0", "number": 17}
 
 
-def bodies(unit: SourceTransaction, primary_key: dict[int, set[str]] | None = None) -> list[dict[str, Any]]:
-    primary_key = primary_key or {}
-    return [orjson.loads(record) for record in records_of(unit, 17, primary_key.__getitem__)]
+def bodies(*changes: SourceChange, primary_key: dict[int, set[str]] | None = None) -> list[dict[str, Any]]:
+    """Returns the changes' records, by their places."""
+    keys = primary_key or {}
+    return [
+        {**place, **row}
+        for place, row in (change_record(UNIT, n, change, keys.__getitem__) for n, change in enumerate(changes))
+    ]
 
 
-def test_each_change_says_where_it_belongs_and_the_end_how_many_there_are() -> None:
-    insert, end = bodies(transaction(SourceChange(ITEM, InsertMessage(7, ("1", None)))))
+def test_each_change_says_where_it_belongs() -> None:
+    _, insert = bodies(SourceChange(NOTE, InsertMessage(8, ("x",))), SourceChange(ITEM, InsertMessage(7, ("1", None))))
     assert insert == {
         "uow": "pg-754-0/17184C0",
         "number": 17,
-        "ordinal": 0,
-        "count": 1,
+        "ordinal": 1,
         "relation": "shop.item",
         "operation": "insert",
         "types": {"id": 23, "name": 25},
         "key": {"id": "1"},
         "new": {"id": "1", "name": None},
     }
-    assert end == {"uow": "pg-754-0/17184C0", "number": 17, "end": True, "count": 1, "time": 1000}
 
 
 def test_an_update_names_the_old_key_when_the_key_changed_and_omits_what_was_not_sent() -> None:
-    moved, kept, gone, _ = bodies(
-        transaction(
-            SourceChange(ITEM, UpdateMessage(7, ("9", UNCHANGED), key=("1", None))),
-            SourceChange(ITEM, UpdateMessage(7, ("9", "y"))),
-            SourceChange(ITEM, DeleteMessage(7, key=("9", None))),
-        )
+    moved, kept, gone = bodies(
+        SourceChange(ITEM, UpdateMessage(7, ("9", UNCHANGED), key=("1", None))),
+        SourceChange(ITEM, UpdateMessage(7, ("9", "y"))),
+        SourceChange(ITEM, DeleteMessage(7, key=("9", None))),
     )
     assert (moved["key"], moved["new"]) == ({"id": "1"}, {"id": "9"})
     assert (kept["key"], kept["new"]) == ({"id": "9"}, {"id": "9", "name": "y"})
@@ -63,7 +62,7 @@ def test_an_update_names_the_old_key_when_the_key_changed_and_omits_what_was_not
 
 
 def test_a_table_without_a_key_has_none() -> None:
-    insert, _ = bodies(transaction(SourceChange(NOTE, InsertMessage(8, ("hello",)))))
+    (insert,) = bodies(SourceChange(NOTE, InsertMessage(8, ("hello",))))
     assert (insert["key"], insert["new"]) == ({}, {"text": "hello"})
 
 
@@ -74,12 +73,10 @@ def with_identity(identity: str, *flagged: str) -> Relation:
 
 def test_a_full_identity_takes_the_key_from_the_old_row() -> None:
     full = with_identity("f", "id", "name")
-    moved, gone, _ = bodies(
-        transaction(
-            SourceChange(full, UpdateMessage(7, ("9", "y"), old=("1", "x"))),
-            SourceChange(full, DeleteMessage(7, old=("9", "y"))),
-        ),
-        {7: {"id"}},
+    moved, gone = bodies(
+        SourceChange(full, UpdateMessage(7, ("9", "y"), old=("1", "x"))),
+        SourceChange(full, DeleteMessage(7, old=("9", "y"))),
+        primary_key={7: {"id"}},
     )
     assert (moved["key"], moved["new"], moved["old"]) == (
         {"id": "1"},
@@ -91,12 +88,10 @@ def test_a_full_identity_takes_the_key_from_the_old_row() -> None:
 
 def test_an_index_identity_serves_where_it_contains_the_primary_key() -> None:
     index = with_identity("i", "id", "name")
-    moved, kept, _ = bodies(
-        transaction(
-            SourceChange(index, UpdateMessage(7, ("9", "y"), key=("1", "x"))),
-            SourceChange(index, UpdateMessage(7, ("9", UNCHANGED))),
-        ),
-        {7: {"id"}},
+    moved, kept = bodies(
+        SourceChange(index, UpdateMessage(7, ("9", "y"), key=("1", "x"))),
+        SourceChange(index, UpdateMessage(7, ("9", UNCHANGED))),
+        primary_key={7: {"id"}},
     )
     assert (moved["key"], "old" in moved) == ({"id": "1"}, False)
     assert kept["key"] == {"id": "9"}
@@ -114,21 +109,35 @@ def test_an_index_identity_serves_where_it_contains_the_primary_key() -> None:
 def test_a_change_that_does_not_tell_its_key_is_refused_and_the_rest_goes_on(
     relation: Relation, keys: set[str], cause: str, row: UpdateMessage | DeleteMessage
 ) -> None:
-    refused, insert, end = bodies(
-        transaction(SourceChange(relation, row), SourceChange(relation, InsertMessage(7, ("1", "x")))), {7: keys}
+    refused, insert = bodies(
+        SourceChange(relation, row), SourceChange(relation, InsertMessage(7, ("1", "x"))), primary_key={7: keys}
     )
     assert cause in refused["refused"]
-    assert (refused["ordinal"], refused["count"], "new" in refused) == (0, 2, False)
+    assert (refused["ordinal"], "new" in refused) == (0, False)
     assert insert["new"] == {"id": "1", "name": "x"}
-    assert end["count"] == 2
+
+
+@pytest.mark.parametrize("identity", ["f", "i"])
+def test_an_insert_from_before_the_key_had_another_column_is_refused(identity: str) -> None:
+    (refused,) = bodies(
+        SourceChange(with_identity(identity, "id", "name"), InsertMessage(7, ("1", "x"))),
+        primary_key={7: {"id", "region"}},
+    )
+    assert refused["refused"] == "the table's primary key (id, region) has been changed since: the row has no region"
+    assert "key" not in refused
+
+
+def test_a_row_that_was_lost_is_refused_with_its_reason() -> None:
+    (refused,) = bodies(SourceChange(ITEM, LostChange(7, "update", "too large")))
+    assert (refused["operation"], refused["refused"]) == ("update", "too large")
 
 
 def test_a_truncate_is_refused_and_names_its_table() -> None:
-    truncate, _ = bodies(transaction(SourceChange(ITEM, TruncateMessage((7,)))))
+    (truncate,) = bodies(SourceChange(ITEM, TruncateMessage((7,))))
     assert (truncate["operation"], truncate["relation"]) == ("truncate", "shop.item")
     assert truncate["refused"] == "TRUNCATE names no rows"
 
 
 def test_values_that_do_not_fit_their_table_are_refused() -> None:
     with pytest.raises(SourceError, match="1 values for 2 columns of item"):
-        bodies(transaction(SourceChange(ITEM, InsertMessage(7, ("1",)))))
+        bodies(SourceChange(ITEM, InsertMessage(7, ("1",))))

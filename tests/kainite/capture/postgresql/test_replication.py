@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import psycopg
 import pytest
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql import replication
-from kainite.capture.postgresql.pgoutput import InsertMessage, decode
+from kainite.capture.postgresql.pgoutput import CommitMessage, InsertMessage, decode
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot, create_slot
 from kainite.capture.postgresql.replication_frames import Data, Keepalive, format_lsn
-from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
+from kainite.capture.postgresql.transactions import Assembler, SourceChange
 
 LIMIT = 10.0
 
@@ -31,17 +31,30 @@ def made(source: SourceSlot) -> int:
         return slot.lsn
 
 
-def read(stream: ReplicationStream, count: int) -> list[SourceTransaction]:
-    assembler, found = Assembler(), list[SourceTransaction]()
+@dataclass(frozen=True)
+class Committed:
+    """A transaction that was read: its changes, and the LSN behind it."""
+
+    changes: tuple[SourceChange, ...]
+    end_lsn: int
+
+
+def read(stream: ReplicationStream, count: int) -> list[Committed]:
+    assembler, changes, found = Assembler(), list[SourceChange](), list[Committed]()
     deadline = time.monotonic() + LIMIT
     while len(found) < count and time.monotonic() < deadline:
         frame = stream.receive(0.1)
-        transaction = assembler.feed(decode(frame.payload)) if isinstance(frame, Data) else None
-        found += [transaction] if transaction else []
+        if not isinstance(frame, Data):
+            continue
+        message = decode(frame.payload)
+        changes += assembler.feed(message)
+        if isinstance(message, CommitMessage):
+            found.append(Committed(tuple(changes), message.end_lsn))
+            changes.clear()
     return found
 
 
-def ids(transactions: list[SourceTransaction]) -> list[list[str]]:
+def ids(transactions: list[Committed]) -> list[list[str]]:
     rows = [[change.row for change in t.changes] for t in transactions]
     return [[str(row.new[0]) for row in some if isinstance(row, InsertMessage)] for some in rows]
 

@@ -10,6 +10,7 @@ from kainite.capture.postgresql.pgoutput import (
     CommitMessage,
     DeleteMessage,
     InsertMessage,
+    LostChange,
     Message,
     Relation,
     RelationColumn,
@@ -22,24 +23,37 @@ ITEM = Relation(7, "shop", "item", "d", (RelationColumn("id", 23, True), Relatio
 NOTE = Relation(8, "shop", "note", "d", (RelationColumn("text", 25, False),))
 
 
-def feed(*messages: Message) -> list[SourceTransaction]:
+def feed(*messages: Message) -> list[tuple[SourceTransaction | None, SourceChange]]:
+    """Returns the changes, each with the transaction that is being read when it comes."""
     assembler = Assembler()
-    return [t for t in map(assembler.feed, messages) if t is not None]
+    return [(assembler.transaction, change) for message in messages for change in assembler.feed(message)]
 
 
-def test_a_commit_hands_the_transaction_out_and_relations_are_remembered() -> None:
-    first, second = feed(
+def test_each_change_comes_at_once_in_its_transaction_and_relations_are_remembered() -> None:
+    lost = LostChange(7, "update", "too large")
+    changes = feed(
         BeginMessage(10, 5, 1),
         TypeName(1, "a", "b"),
         ITEM,
         InsertMessage(7, ("1", "x")),
+        lost,
         CommitMessage(10, 11, 5),
         BeginMessage(20, 6, 2),
         DeleteMessage(7, key=("1", None)),
-        CommitMessage(20, 21, 6),
     )
-    assert first == SourceTransaction(1, 10, 11, 5, (SourceChange(ITEM, InsertMessage(7, ("1", "x"))),))
-    assert second.changes == (SourceChange(ITEM, DeleteMessage(7, key=("1", None))),)
+    first, second = SourceTransaction(1, 10, 5), SourceTransaction(2, 20, 6)
+    assert changes == [
+        (first, SourceChange(ITEM, InsertMessage(7, ("1", "x")))),
+        (first, SourceChange(ITEM, lost)),
+        (second, SourceChange(ITEM, DeleteMessage(7, key=("1", None)))),
+    ]
+
+
+def test_between_a_commit_and_a_begin_there_is_no_transaction() -> None:
+    assembler = Assembler()
+    for message in (BeginMessage(10, 5, 1), CommitMessage(10, 11, 5)):
+        assembler.feed(message)
+    assert assembler.transaction is None
 
 
 @pytest.mark.parametrize(
@@ -62,8 +76,8 @@ def test_messages_out_of_place_are_refused(messages: list[Message], complaint: s
 
 
 def test_a_truncate_is_a_change_of_each_of_its_tables() -> None:
-    (only,) = feed(ITEM, NOTE, BeginMessage(10, 5, 1), TruncateMessage((7, 8)), CommitMessage(10, 11, 5))
-    assert [(change.relation.name, change.row) for change in only.changes] == [
+    changes = feed(ITEM, NOTE, BeginMessage(10, 5, 1), TruncateMessage((7, 8)))
+    assert [(change.relation.name, change.row) for _, change in changes] == [
         ("item", TruncateMessage((7, 8))),
         ("note", TruncateMessage((7, 8))),
     ]

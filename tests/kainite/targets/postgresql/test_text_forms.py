@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from kainite.targets.postgresql.text_forms import TEXT_FORMS, as_options, as_local_settings
+from kainite.targets.postgresql.text_forms import TEXT_FORMS, as_local_settings, as_options
 
 
 @pytest.mark.parametrize("by_options", [True, False])
@@ -13,7 +13,7 @@ def test_a_session_has_the_settings_whatever_its_database_has(postgres: str, by_
     with psycopg.connect(postgres, autocommit=True) as admin:
         admin.execute(f"ALTER DATABASE {admin.info.dbname} SET DateStyle = 'German, DMY'".encode())
         admin.execute(f"ALTER DATABASE {admin.info.dbname} SET array_nulls = off".encode())
-    with psycopg.connect(postgres, autocommit=True, options=as_options() if by_options else "") as connection:
+    with psycopg.connect(postgres, options=as_options() if by_options else "") as connection:
         if not by_options:
             connection.execute(f"SELECT {as_local_settings()}".encode())
         shown = {name: connection.execute(f"SHOW {name}".encode()).fetchone() for name in TEXT_FORMS}

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from kainite.settings import ApplySettings, TargetTriggers
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
 from support.stores import Database, Stores
@@ -26,6 +27,8 @@ CHANGING = """
 """
 """What the trigger sets stays in the session after the commit, as what another client sets does behind a pooler."""
 
+FIRING = ApplySettings(triggers=TargetTriggers.FIRE)
+
 
 @pytest.fixture
 def stores(postgres: str) -> Iterator[Stores]:
@@ -35,7 +38,7 @@ def stores(postgres: str) -> Iterator[Stores]:
 
 
 def test_what_a_trigger_sets_in_the_session_does_not_reach_the_next_transaction(stores: Stores) -> None:
-    store = stores.open(CHANGING)
+    store = stores.open(CHANGING, apply=FIRING)
     for tid in (1, 2):
         unit = store.unit(tid, store.insert("item", id=tid, at="2026-01-01 12:00:00"))
         assert store.statuses(unit) == ["committed"]
@@ -46,7 +49,7 @@ def test_what_a_trigger_sets_in_the_session_does_not_reach_the_next_transaction(
 
 
 def test_the_drivers_transactions_are_pinned_too(stores: Stores) -> None:
-    store = stores.open(CHANGING)
+    store = stores.open(CHANGING, apply=FIRING)
     with store.target.driver.transaction(lambda: pytest.fail("it has a connection")) as connection:  # type: ignore[attr-defined]
         connection.execute("SET search_path = elsewhere; SET lock_timeout = 1")
     store.target.begin_micro_batch(Fence("0", 1, 5))
