@@ -74,8 +74,20 @@ def test_any_history_on_sqlite(
     check(fresh("", path), schema, filling, history, group)
 
 
+def unmixed(schema: Schema) -> bool:
+    """Returns whether NO ACTION does not stand beside keys that act.
+
+    Where both reach a row from one parent, PostgreSQL may check the one before it carries out the other, by the order in
+    which the keys were made, and refuse what SQLite, the source here, takes.
+    """
+    actions = {action for spec in schema for key in spec.references for action in (key.on_delete, key.on_update)}
+    return "NO ACTION" not in actions or actions == {"NO ACTION"}
+
+
 @settings(_SLOW, max_examples=10)
-@given(schema=schemas(folded=False), filling=fillings, history=units, group=st.sampled_from([1, 2, 100]))
+@given(
+    schema=schemas(folded=False).filter(unmixed), filling=fillings, history=units, group=st.sampled_from([1, 2, 100])
+)
 def test_any_history_on_postgresql(
     postgres: str, schema: Schema, filling: list[int], history: list[list[Change]], group: int
 ) -> None:
