@@ -77,8 +77,8 @@ def test_any_history_on_sqlite(
 def unmixed(schema: Schema) -> bool:
     """Returns whether NO ACTION does not stand beside keys that act.
 
-    Where both reach a row from one parent, PostgreSQL may check the one before it carries out the other, by the order in
-    which the keys were made, and refuse what SQLite, the source here, takes.
+    Where both reach a row from one parent, PostgreSQL may check the one before it carries out the other, by the order
+    in which the keys were made, and refuse what SQLite, the source here, takes.
     """
     actions = {action for spec in schema for key in spec.references for action in (key.on_delete, key.on_update)}
     return "NO ACTION" not in actions or actions == {"NO ACTION"}
