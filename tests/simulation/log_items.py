@@ -137,7 +137,7 @@ class SimLogClient:
             return {}
 
         name = "swap_head" if _what(p) == "head" else f"put_{_what(p)}"
-        return self._call(PUTS[Item["k"]["S"]] if "k" in Item else name, put)
+        return self._call(PUTS.get(Item["k"]["S"], name) if "k" in Item else name, put)
 
     def update_item(
         self, *, Key: Item, UpdateExpression: str, ExpressionAttributeValues: Item, **_: Any

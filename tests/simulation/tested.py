@@ -307,7 +307,7 @@ def _fires_nothing(_: Any) -> Any:
 
 
 def _as_it_came(_: Any) -> Any:
-    return lambda stepper, deltas: deltas
+    return lambda stepper, deltas, again=False: deltas
 
 
 def _without_drift(self: Any, at: float) -> float:
@@ -554,7 +554,7 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{TRIGGER_TESTS}::test_a_trigger_that_comes_later_stops_the_job_before_it_changes_anything"),
     _tested("triggers are refused", "kainite_spark.targets.hooks:HookPolicy.unwanted", answering([]),
             f"{TRIGGER_TESTS}::test_triggers_are_refused_at_the_start_and_named_with_what_they_do"),
-    _tested("who gives a value up comes first", f"{STATEMENTS}.steps:Stepper._in_order", _as_it_came,
+    _tested("who gives a value up comes first", f"{STATEMENTS}.steps:Stepper.in_order", _as_it_came,
             f"{CONFORMANCE}/test_unnumbered_units.py::test_a_row_makes_room_for_another_in_each_order_of_arrival"),
     _tested("a cascade that the source tells is met", f"{STATEMENTS}.steps:Stepper.cascaded", answering([]),
             f"{CONFORMANCE}/test_cascades_that_the_source_tells.py::test_a_tree_that_is_deleted_from_its_root"),

@@ -7,7 +7,8 @@ the target has carried out all of them by then, at once, while the source lists 
   the other foreign key's old value. That names no parent any more, so the target would refuse it. Such a column is
   left out where a later update of the row writes it;
 * a row that one foreign key sets to NULL, and another one takes along (CASCADE), is listed as updated, then as deleted.
-  The target has deleted it already. A row that the unit deletes in the end may be missing before.
+  The target has deleted it already. A row that the unit deletes in the end may be missing before, where an action of
+  the unit reaches it, or where its delete does not tell which parents it had.
 
 Nothing else is changed: the row's last delta in the unit still says what is left of the row.
 """
@@ -33,13 +34,18 @@ class FittedDelta:
     may_miss: bool = False
 
 
-def fitted(deltas: Sequence[Delta], plan_of: PlanOf) -> Iterator[FittedDelta]:
+def fitted(deltas: Sequence[Delta], plan_of: PlanOf, reached: Sequence[Delta]) -> Iterator[FittedDelta]:
     """Yields the deltas of a unit, in the source's order, as the target takes them.
+
+    Args:
+        deltas: the unit's.
+        plan_of: returns the keys of a table.
+        reached: those of ``deltas`` that an action of the unit may have carried out by then.
 
     Raises:
         DeltaError: a table is unknown, or a key value does not fit its column.
     """
-    later, gone, acted = _Later.of(deltas, plan_of), set[str](), False
+    later, gone, acted = _Later.of(deltas, plan_of, reached), set[str](), False
     for place, delta in enumerate(deltas):
         plan = plan_of(delta.table)
         if acted and delta.op in _IN_PLACE:
@@ -60,15 +66,18 @@ class _Later:
         deltas: of the unit.
         plans: of their tables.
         following: by a delta's place, the place of the row's next delta; None for the last one.
+        reached: by identity, those that an action may have carried out.
     """
 
     deltas: Sequence[Delta]
     plans: list[TablePlan[str]] = field(default_factory=list)
     following: list[int | None] = field(default_factory=list)
+    reached: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, deltas: Sequence[Delta], plan_of: PlanOf) -> _Later:
-        found = cls(deltas, [plan_of(delta.table) for delta in deltas], [None] * len(deltas))
+    def of(cls, deltas: Sequence[Delta], plan_of: PlanOf, reached: Sequence[Delta]) -> _Later:
+        plans = [plan_of(delta.table) for delta in deltas]
+        found = cls(deltas, plans, [None] * len(deltas), frozenset(map(id, reached)))
         last: dict[str, int] = {}
         for place in reversed(range(len(deltas))):
             token = _row(deltas[place], found.plans[place])
@@ -78,8 +87,14 @@ class _Later:
         return found
 
     def deleted(self, place: int) -> bool:
-        """Returns whether the row is deleted by this delta, or by a later one after nothing but updates."""
-        return any(self.deltas[at].op is Operation.DELETE for at in self._in_place(place))
+        """Returns whether this delta, or a later one behind updates alone, deletes a row that may be gone by then."""
+        return any(self.deltas[at].op is Operation.DELETE and self._may_be_gone(at) for at in self._in_place(place))
+
+    def _may_be_gone(self, place: int) -> bool:
+        delta = self.deltas[place]
+        image = {**delta.before, **delta.key}
+        acting = (parent.key for parent in self.plans[place].parents if parent.cascade is not None)
+        return id(delta) in self.reached or any(key.token(image) is None and key.unknown(image) for key in acting)
 
     def left_out(self, place: int, gone: set[str]) -> frozenset[str]:
         """Returns the columns of the delta that name a parent which is gone, and that a later update writes."""

@@ -11,7 +11,8 @@ constraints demand holds in each order in which it can have made the changes:
 
 Deltas that nothing of this concerns keep their order of arrival. If the demands contradict each other, deletes that do
 not tell their unique values had nothing to do with the values that others take, and their demand is dropped. If they
-still do (a value that wanders, a constraint that is deferred), the order of arrival stays.
+still do (a value that wanders, a constraint that is deferred), the order of arrival stays. In a unit in which foreign
+keys act it is tried first (:meth:`kainite_spark.targets.statements.steps.Stepper.in_order`).
 """
 
 from __future__ import annotations

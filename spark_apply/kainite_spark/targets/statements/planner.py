@@ -155,9 +155,10 @@ class Planner:
         return conflict_layers(self._net_effect.of(units)) if folded and len(layers) >= FOLDED_LAYERS else layers
 
     def one_by_one(self, unit: Unit) -> Iterator[Statement]:
-        """Yields a statement for each delta, in the source's order; raises as :meth:`plan`."""
+        """Yields a statement for each delta, in the source's order as far as it is known; raises as :meth:`plan`."""
         try:
-            deltas = list(fitted(unit.deltas, self._stepper.keys.plan))
+            in_order = self._stepper.in_order(unit.deltas, again=True)
+            deltas = list(fitted(in_order, self._stepper.keys.plan, self._stepper.cascaded(in_order)))
         except DeltaError as error:
             raise TargetRejectedError(str(error)) from error
         self._cascaded = {id(delta) for delta in self._stepper.cascaded([each.delta for each in deltas])}

@@ -70,7 +70,7 @@ class Stepper:
         if len(deltas) < 2:
             return [list(deltas)]
         try:
-            deltas = self._in_order(deltas)
+            deltas = self.in_order(deltas)
             plans = [self._plan(delta.table) for delta in deltas]
             if _independent(deltas, plans):
                 return [list(deltas)]
@@ -86,9 +86,18 @@ class Stepper:
             steps[number].append(delta)
         return [step for step in steps if step]
 
-    def _in_order(self, deltas: Sequence[Delta]) -> Sequence[Delta]:
-        """Returns the deltas in the source's order, as far as it is known."""
+    def in_order(self, deltas: Sequence[Delta], *, again: bool = False) -> Sequence[Delta]:
+        """Returns the deltas in the source's order, as far as it is known.
+
+        Args:
+            deltas: a unit's, as they came.
+            again: the target has refused the other order of a unit in which foreign keys act. Such a unit is tried in
+                its order of arrival first: a row that is made before an action and one that is made behind it differ,
+                and no key tells which of them it was.
+        """
         if all(delta.ordinal is not None for delta in deltas) or all(d.op is Operation.INSERT for d in deltas):
+            return deltas
+        if any(self._plan(delta.table).acts(delta) for delta in deltas) is not again:
             return deltas
         return derived_order([self._planned(delta) for delta in deltas])
 

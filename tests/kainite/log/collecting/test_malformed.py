@@ -21,6 +21,7 @@ from kainite.store.memory import MemoryStore
 from kainite.uow.delta import MAX_NATURAL, UnitEnd
 from kainite.uow.fragment import Fragment, Reject
 from support.log_builders import fragment
+from support.next_append import append_next
 from support.owned_log import owned_log
 
 DENSE = UowSettings(order=UowOrder.DENSE, first_number=1)
@@ -168,7 +169,7 @@ async def appended_with_restarts(steps: list[list[Fragment]]) -> None:
     store = MemoryStore()
     for number, fragments in enumerate(steps, 1):
         async with asyncio.timeout(30), owned_log(store, OWNED, DENSE) as owner:
-            await owner.append("s0", Position(number), Position(number), fragments)
+            await append_next(owner, "s0", Position(number), Position(number), fragments)
             await owner.write(lambda state: expire(state, DENSE, 0, list(state.open)[:2]))
             before = timeless(owner.state)
             assert is_indexed(owner.state)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import fcntl
-import multiprocessing
 import os
-import resource
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,32 +66,45 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         FolderAudit(tmp_path / "file").write([row(0)], 0, 1)
 
 
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """Lets no file of this process grow beyond ``size`` bytes: a write up to it is short, the next one fails."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
+FULL_DISK = """
+import os, resource, signal, sys
+from pathlib import Path
+from kainite.base.compression import compressed
+from kainite.owner.audit.folder import append
+path = Path(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write up to the limit is short then, and the next one fails
+limit = path.stat().st_size + 10
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    append(path, compressed(os.urandom(1000)))
+except OSError as error:
+    print(error.strerror)
+"""
+
+OWNER = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from kainite.base.compression import compressed
+from kainite.owner.audit.folder import append
+for _ in range(50):
+    while True:
+        with suppress(BlockingIOError):
+            append(Path(sys.argv[1]), compressed(sys.argv[2].encode() * 5000))
+            break
+"""
 
 
-def _full_disk(path: Path) -> None:
-    with files_of_at_most(path.stat().st_size + 10), pytest.raises(OSError, match="File too large"):
-        append(path, compressed(os.urandom(1000)))
+def program(text: str, *arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", text, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
 
 
 def test_a_disk_that_is_full_in_mid_frame_leaves_the_frames_before_it(tmp_path: Path) -> None:
     path = tmp_path / "audit"
     append(path, compressed(b"one"))
     # In a process of its own: the limit holds for all files of a process.
-    filling = multiprocessing.get_context("spawn").Process(target=_full_disk, args=(path,))
-    filling.start()
-    filling.join(60)
-    assert filling.exitcode == 0
+    with program(FULL_DISK, path) as filling:
+        assert filling.communicate(timeout=60)[0] == "File too large\n"
     append(path, compressed(b"two"))
     assert frames(path) == [b"one", b"two"]
     assert [each.name for each in tmp_path.iterdir()] == ["audit"]
@@ -129,20 +139,8 @@ def test_a_lock_that_a_stopped_process_holds_is_not_waited_for(tmp_path: Path) -
             FolderAudit(tmp_path).write([row(1)], 1, 2)
 
 
-def _append_many(path: Path, name: bytes) -> None:
-    for _ in range(50):
-        while True:
-            with suppress(BlockingIOError):
-                append(path, compressed(name * 5000))
-                break
-
-
 def test_two_owners_at_a_time_append_whole_frames(tmp_path: Path) -> None:
-    path, context = tmp_path / "audit", multiprocessing.get_context("spawn")
-    owners = [context.Process(target=_append_many, args=(path, name)) for name in (b"a", b"b")]
-    for owner in owners:
-        owner.start()
-    for owner in owners:
-        owner.join(60)
-    assert [owner.exitcode for owner in owners] == [0, 0]
+    path = tmp_path / "audit"
+    with program(OWNER, path, "a") as one, program(OWNER, path, "b") as other:
+        assert (one.wait(60), other.wait(60)) == (0, 0)
     assert sorted(frames(path)) == [b"a" * 5000] * 50 + [b"b" * 5000] * 50

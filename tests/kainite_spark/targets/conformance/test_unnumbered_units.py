@@ -14,8 +14,10 @@ from support.stores import Store, Stores
 DDL = """
     CREATE TABLE doc (id bigint PRIMARY KEY, code bigint NOT NULL UNIQUE);
     CREATE TABLE part (id bigint PRIMARY KEY, doc bigint NOT NULL REFERENCES doc, no bigint UNIQUE);
-    CREATE TABLE own (id bigint PRIMARY KEY, doc bigint REFERENCES doc ON DELETE CASCADE, v integer);
     INSERT INTO doc VALUES (1, 7), (2, 8); INSERT INTO part VALUES (1, 1, 5), (2, 2, 6);
+"""
+OWN = """
+    CREATE TABLE own (id bigint PRIMARY KEY, doc bigint REFERENCES doc ON DELETE CASCADE, v integer);
     INSERT INTO own VALUES (1, 1, 0);
 """
 
@@ -63,14 +65,14 @@ def test_a_row_makes_room_for_another_in_each_order_of_arrival(stores: Stores, t
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 2, 0, 3), (2, 3, 0, 1)])
 def test_no_parent_goes_before_its_children_have_left(stores: Stores, told: bool, order: tuple[int, ...]) -> None:
-    store = stores.open(DDL)
+    store = stores.open(DDL + OWN)
     deltas = moved(store, told)
     assert store.statuses(store.unit(1, *(deltas[place] for place in order))) == ["committed"]
     assert (store.rows("own"), store.rows("part")) == ([(1, 3, 0)], [(1, 3, 5), (2, 2, 6)])
 
 
 def test_a_value_that_goes_from_row_to_row_by_updates(stores: Stores) -> None:
-    store = stores.open(DDL)
+    store = stores.open(DDL + OWN)
     first, second = (
         store.update("doc", {"id": 1}, {"code": 7}, code=9),
         store.update("doc", {"id": 2}, {"code": 8}, code=7),

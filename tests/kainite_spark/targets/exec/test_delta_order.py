@@ -70,7 +70,10 @@ def test_rows_that_cannot_be_told_apart_stay_in_the_source_s_order() -> None:
 def test_what_the_catalogue_does_not_have_is_refused_before_the_loader_hears_of_it() -> None:
     unit = Unit(1, "T-1", (insert("nowhere", 1),))
     for order in (DeltaOrder(CATALOGUE, LEVELS).by_precedence, DeltaOrder(CATALOGUE, LEVELS).by_source):
-        with pytest.raises(TargetRejectedError, match="the target has no table nowhere"):
+        with pytest.raises(
+            TargetRejectedError,
+            match="nowhere",
+        ):
             order(unit)
 
 

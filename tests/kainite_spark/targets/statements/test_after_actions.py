@@ -11,6 +11,7 @@ from kainite.uow.delta import Delta, Operation
 from kainite.uow.touched.deltas import TouchedKeys
 from kainite.uow.touched.key import PLAIN
 from kainite_spark.targets.statements.after_actions import fitted
+from kainite_spark.targets.statements.steps import Stepper
 from support.stores import Database, Stores
 from support.tables import CASCADE, INTEGER, acting, catalogue, columns, table
 
@@ -42,7 +43,8 @@ def person(op: str, key: int, **row: Any) -> Delta:
 
 def taken(*deltas: Delta, tables: Catalogue = PAGES) -> list[tuple[dict[str, Any], bool]]:
     """Returns the rows that are written, and whether each may be missing."""
-    return [(dict(each.delta.row), each.may_miss) for each in fitted(deltas, TouchedKeys(tables, PLAIN).plan)]
+    plan_of = TouchedKeys(tables, PLAIN).plan
+    return [(dict(each.delta.row), each.may_miss) for each in fitted(deltas, plan_of, Stepper(tables).cascaded(deltas))]
 
 
 GONE = person("delete", 1)
