@@ -12,13 +12,14 @@ are in the queue: with a reader that reads, those of the last milliseconds.
 from __future__ import annotations
 
 import logging
-import os
 import queue
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
+
+from kainite.base.whole_write import write_whole
 
 LINES: Final = 10_000
 """The most lines that wait to be written."""
@@ -78,9 +79,7 @@ class LineQueue:
 
 
 def _write(descriptor: int, line: str) -> None:
-    left = line.encode(errors="backslashreplace")
-    while left:
-        left = left[os.write(descriptor, left) :]
+    write_whole(descriptor, line.encode(errors="backslashreplace"))
 
 
 @contextmanager

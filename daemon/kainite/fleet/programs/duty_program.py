@@ -79,13 +79,13 @@ class DutyProgram:
         self._why = ""
         self._error = refusal
         self._output = LineBuffer(LOG_LINE, in_pieces=True)
-        grace = duty.work.stop_grace
-        words = (sys.executable, "-I", "-S", str(GUARD), str(grace), str(until), str(lease), *command.words)
-        program = Program(words, duty.name, "duty", setting="the duty's command", aws_profile=command.aws_profile)
         self._process: PipedProcess | None = None
         if refusal:
             self._phase = ProgramPhase.ENDED
             return
+        grace = duty.work.stop_grace
+        words = (sys.executable, "-I", "-S", str(GUARD), str(grace), str(until), str(lease), *command.words)
+        program = Program(words, duty.name, "duty", setting="the duty's command", aws_profile=command.aws_profile)
         try:
             self._process = PipedProcess.start(program, Hooks(self._on_output, self._news, self._news, self._on_line))
         except (ChildExitedError, ValueError) as error:  # ValueError: a word with a null character

@@ -27,6 +27,7 @@ from typing import BinaryIO
 from kainite.base.compression import end_of_whole_frames
 from kainite.base.errors import LogUnavailableError
 from kainite.base.logs import event
+from kainite.base.whole_write import write_whole
 from kainite.log.views.unit_table import LogRow
 from kainite.owner.audit.trail import frame
 
@@ -64,7 +65,7 @@ def append(path: Path, compressed: bytes) -> None:
         _lock(file)
         whole = _without_torn_end(path, file)
         try:
-            _write_all(file, compressed)
+            write_whole(file.fileno(), compressed)
             os.fsync(file.fileno())
         except OSError:
             file.truncate(whole)
@@ -94,17 +95,11 @@ def _without_torn_end(path: Path, file: BinaryIO) -> int:
     if torn:
         beside = path.with_name(f"{path.name}.torn")
         with open(beside, "ab", opener=_owners_file, buffering=0) as kept:
-            _write_all(kept, torn)
+            write_whole(kept.fileno(), torn)
             os.fsync(kept.fileno())
         file.truncate(whole)
         event(_LOG, logging.WARNING, "audit trail had a torn end", file=path, bytes=len(torn), moved_to=beside)
     return whole
-
-
-def _write_all(file: BinaryIO, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
 
 
 def _sync_folder(folder: Path) -> None:

@@ -41,7 +41,8 @@ class StatementShape:
         moves: whether it is an update that changes its row's key; ``columns`` then hold the new key.
         reached: whether the target may have made these deletes, or these changes of keys, by itself, by the action of a
             foreign key, when their unit changed a parent.
-        may_miss: whether the target may have deleted the row before, by an action of a foreign key.
+        may_miss: whether the target may have deleted this one row by itself, before it is updated or deleted here; set
+            for statements in the source's own order alone.
     """
 
     table: str
