@@ -80,6 +80,8 @@ class PartitionWriter:
         name: the partition's name in log messages.
         logger: gets a warning for each call that the store did not answer.
         written: called with each batch when it may be acknowledged.
+        summary: returns the partition's summary for HEAD, as text; called before each heartbeat, where the steps are
+            taken. None: the partition has none.
     """
 
     def __init__(
@@ -90,12 +92,14 @@ class PartitionWriter:
         name: str,
         logger: logging.Logger,
         written: Callable[[Batch], None] = lambda _: None,
+        summary: Callable[[], str] | None = None,
     ) -> None:
         self._store = store
         self._mount = mounted
         self._name = name
         self._logger = logger
         self._written = written
+        self._summary = summary
         self.next_id = next_id
         """Transaction id of the next entry; every entry before it is durable."""
 
@@ -130,8 +134,9 @@ class PartitionWriter:
         """
         while True:
             yield Pause(interval)
+            summary = self._summary() if self._summary is not None else None
             try:
-                yield StoreCall(partial(self._mount.renew, self.next_id - 1))
+                yield StoreCall(partial(self._mount.renew, self.next_id - 1, summary=summary))
             except LogUnavailableError as error:
                 event(self._logger, logging.WARNING, f"{self._name} heartbeat not written", error=error)
 

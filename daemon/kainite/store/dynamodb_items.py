@@ -103,6 +103,7 @@ def head_fields(head: LogHead) -> dict[str, Value]:
         **({"w": text(head.process)} if head.process else {}),
         **({"a": text(head.address)} if head.address else {}),
         **({"k": text(head.token)} if head.token else {}),
+        **({"f": text(head.summary)} if head.summary else {}),
     }
 
 
@@ -119,4 +120,5 @@ def head_from(item: Item) -> LogHead:
         process=item["w"]["S"] if "w" in item else "",
         address=item["a"]["S"] if "a" in item else "",
         token=item["k"]["S"] if "k" in item else "",
+        summary=item["f"]["S"] if "f" in item else "",
     )

@@ -39,6 +39,7 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
+from kainite.worker.log_checks import checks_of
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +110,7 @@ class _Health:
 
     def __init__(self, settings: Settings, stop: asyncio.Event) -> None:
         self._limits = HealthLimits.of(settings)
+        self._unit_timeout = settings.uow.timeout
         self._stop = stop
         self.log: SharedLog | None = None
         """The log, once this process takes part in it."""
@@ -126,6 +128,7 @@ class _Health:
             backlog=log.backlog() if log else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
+            checks=checks_of(log, self._unit_timeout),
         )
         return judge((), facts, self._limits)
 

@@ -75,6 +75,7 @@ class Waiting:
         self._near = near_of(timeout)
         self._clock = clock
         self._shards: frozenset[str] = frozenset()
+        self._behind_parents: frozenset[str] = frozenset()
         self._read: dict[str, float] = {}  # up to which time all records that arrived are in the log
         self._counted = 0.0
         self._at = clock()
@@ -83,7 +84,7 @@ class Waiting:
     def report(self, report: ReadingReport) -> None:
         """Takes a reader's report."""
         self._advance()
-        self._shards = report.shards
+        self._shards, self._behind_parents = report.shards, report.waiting
         for shard, age in report.read.items():
             self._read[shard] = max(self._read.get(shard, -math.inf), self._at - max(0.0, age))
         for shard in self._read.keys() - self._shards:
@@ -104,6 +105,15 @@ class Waiting:
             for name, began in self._began.items()
             if self._counted - began.counted >= self._timeout and horizon - began.at >= self._timeout
         )
+
+    def behind(self) -> dict[str, float | None]:
+        """Returns for each shard that is to be read now the age of its horizon, seconds; None where nobody tells it.
+
+        A shard that waits for its parents is left out.
+        """
+        now = self._clock()
+        to_read = self._shards - self._behind_parents
+        return {shard: now - self._read[shard] if shard in self._read else None for shard in to_read}
 
     @property
     def _horizon(self) -> float:
