@@ -20,7 +20,7 @@ class LogFacts:
         owner: the owner's worker id, or the last owner's; None where the log was never owned.
         process: the owner's process, for people; empty where HEAD names none.
         released: whether the last owner has given the log back.
-        alive: whether the owner sends heartbeats; None where nobody owns the log.
+        alive: whether the owner sends heartbeats; None where nobody owns the log, or where it was not observed.
         waited: for how many seconds a heartbeat was awaited.
         summary: the log's figures at the last heartbeat; None where HEAD has none.
         error: why HEAD could not be read; empty where it was read.

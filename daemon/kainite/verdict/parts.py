@@ -26,6 +26,9 @@ def owner_check(log: LogFacts, now_ms: int, file: str) -> Check:
         return Check("owner", Level.BROKEN, f"nobody owns the log; {who} has released it", start)
     if log.alive:
         return Check("owner", Level.OK, who)
+    if log.alive is None:
+        cause = f"{who}: no heartbeat came within {spoken(log.waited)}, too short a time to tell"
+        return Check("owner", Level.UNKNOWN, cause, f"kainite status -p {file} waits until it can tell")
     since = f"; its last figures are {spoken((now_ms - log.summary.at_ms) / 1000)} old" if log.summary else ""
     return Check(
         "owner", Level.BROKEN, f"{who} sent no heartbeat within {spoken(log.waited)}{since}",
@@ -116,6 +119,6 @@ def source_check(source: SourceFacts) -> Check:
 
 
 def _table_remedy(error: str, file: str) -> str:
-    if "not exist" in error or "not found" in error.lower():
+    if "does not exist" in error or "there is no" in error:
         return f"nothing has run for this file yet, or it names another table or region: kainite run -p {file}"
     return f"see whether this host reaches AWS with these credentials: kainite run -p {file} --check"
