@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from kainite.base.time_limit import time_limit
 from kainite.child.piped_process import Hooks, PipedProcess, Program, how_it_ended
 from kainite.conform.exchange.transcript import Transcript
 
@@ -101,7 +102,7 @@ class ChildRun:
             ChildGone: the child is gone, and ``found`` still returns None.
         """
         with suppress(TimeoutError):
-            async with asyncio.timeout(limit):
+            async with time_limit(limit):
                 while (happened := found()) is None:
                     if self._process.broken.done():
                         raise self._gone()
