@@ -145,7 +145,7 @@ def test_an_unknown_case_is_refused_with_the_known_ones() -> None:
         (ConformOptions(ChildSettings(("true",))), "initialize", 28),
         (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.JSON_LINES_V0)), "initialize", 24),
         (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS)), "one-message", 10),
-        (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS), stage=Stage.LOAD), "one-message", 7),
+        (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS), stage=Stage.LOAD), "one-message", 8),
         (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS), stage=Stage.EXTRACT), "run", 1),
     ],
 )
