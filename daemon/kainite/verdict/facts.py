@@ -69,17 +69,23 @@ class DaemonFacts:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What an extractor tells of its source. Every field is None where nothing tells it.
+    """What an extractor tells of its source. A field is None where nothing tells it.
 
     Attributes:
         seconds: how far the stream is behind the source's last commit, seconds.
         units: how many of the source's commits are not on the stream yet.
-        heard: seconds since the extractor last gave a sign of life.
+        newest: the age of the newest commit that the extractor gave, seconds. Where the source commits all the time, or
+            the extractor writes a heartbeat there, that is how far the stream is behind; else it is the most that it
+            can be.
+        heard: seconds since the extractor last answered.
+        problems: why a person should look at the extractor; empty where there is no reason.
     """
 
     seconds: float | None = None
     units: int | None = None
+    newest: float | None = None
     heard: float | None = None
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

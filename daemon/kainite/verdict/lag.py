@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kainite.log.state.summary import LogSummary, UnitFigure
-from kainite.verdict.facts import DaemonFacts, Facts
+from kainite.observe.check import spoken
+from kainite.verdict.facts import DaemonFacts, Facts, SourceFacts
 from kainite.verdict.units import age_s
 
 
@@ -58,7 +59,7 @@ def lag_of(facts: Facts) -> Lag:
     """Returns the lag that facts show."""
     summary = facts.log.summary if facts.log is not None else None
     stream = _stream(summary, facts.daemons)
-    source = LagPart(Stage.SOURCE, facts.source.units, facts.source.seconds, _source_note(facts))
+    source = _source(facts.source)
     if summary is None:
         return Lag(_longest((source.seconds, stream.seconds)), None, (source, stream))
     oldest = _oldest((summary.oldest, summary.oldest_open), facts.now_ms)
@@ -69,9 +70,14 @@ def lag_of(facts: Facts) -> Lag:
     return Lag(_longest(ages), oldest, (source, stream, collect, log, apply))
 
 
-def _source_note(facts: Facts) -> str:
-    told = (facts.source.seconds, facts.source.units)
-    return "" if any(value is not None for value in told) else "no extractor tells how far it is"
+def _source(source: SourceFacts) -> LagPart:
+    """Returns the source's stage; the age of the newest commit is shown, and is no lag while the source may be idle."""
+    if source.seconds is None and source.newest is not None:
+        return LagPart(
+            Stage.SOURCE, source.units, None, f"the newest commit on the stream is {spoken(source.newest)} old"
+        )
+    known = source.seconds is not None or source.units is not None
+    return LagPart(Stage.SOURCE, source.units, source.seconds, "" if known else "no extractor tells how far it is")
 
 
 def _stream(summary: LogSummary | None, daemons: Iterable[DaemonFacts]) -> LagPart:

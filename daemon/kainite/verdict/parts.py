@@ -10,8 +10,11 @@ from kainite.fleet.model.states import DutyStatus, WorkerStatus
 from kainite.observe.check import Check, Level, spoken
 from kainite.verdict.facts import DaemonFacts, Facts, LogFacts, SourceFacts
 
+EXTRACTORS_KEY: Final = "quiet_seconds"
+"""Stands in the ``/health`` of an extraction, and in no other."""
+
 SOURCE_LATE_S: Final = 60.0
-"""Seconds by which an extractor may be behind its source, or silent, before a person should look."""
+"""Seconds by which an extractor may be behind its source before a person should look."""
 
 
 def owner_check(log: LogFacts, now_ms: int, file: str) -> Check:
@@ -59,6 +62,8 @@ def daemon_checks(daemons: tuple[DaemonFacts, ...]) -> Iterator[Check]:
     """Yields a check for each daemon that was asked."""
     for daemon in daemons:
         name = f"daemon {daemon.address}"
+        if daemon.answer is not None and EXTRACTORS_KEY in daemon.answer:
+            continue  # the check on the source tells of it
         if daemon.answer is None:
             yield Check(name, Level.NOTE, f"it was not asked: {daemon.error}",
                         "if a daemon should run there, start it; --at HOST:PORT asks others")  # fmt: skip
@@ -104,18 +109,30 @@ def _duty(name: str, duty: Duty, file: str) -> Check:
     )  # fmt: skip
 
 
+def source_of(daemons: tuple[DaemonFacts, ...], now_ms: int) -> SourceFacts:
+    """Returns what the extraction among the processes that were asked tells of its source."""
+    answers = (daemon.answer for daemon in daemons if daemon.answer is not None)
+    told = next((answer for answer in answers if EXTRACTORS_KEY in answer), None)
+    if told is None:
+        return SourceFacts()
+    committed = (told.get("source") or {}).get("time")
+    newest = None if committed is None else max(0.0, now_ms / 1000 - committed / 1e9)
+    return SourceFacts(newest=newest, heard=told[EXTRACTORS_KEY], problems=tuple(map(str, told.get("problems", ()))))
+
+
 def source_check(source: SourceFacts) -> Check:
     """Returns the check on the source and its extractor."""
     remedy = "look at the extractor: does it run, and does it reach the source and the stream?"
-    if source.heard is not None and source.heard >= SOURCE_LATE_S:
-        return Check("source", Level.BROKEN, f"the extractor gave no sign of life for {spoken(source.heard)}", remedy)
+    if source.problems:
+        return Check("source", Level.BROKEN, "; ".join(source.problems), remedy)
     if source.seconds is not None and source.seconds >= SOURCE_LATE_S:
         return Check("source", Level.DEGRADED, f"the stream is {spoken(source.seconds)} behind the source", remedy)
     if source.seconds is None and source.heard is None:
         return Check(
             "source", Level.NOTE, "no extractor tells how far it is: what is not on the stream is not seen here"
         )
-    return Check("source", Level.OK, "the extractor keeps up")
+    newest = "" if source.newest is None else f"; the newest commit that it gave is {spoken(source.newest)} old"
+    return Check("source", Level.OK, f"the extractor answers{newest}")
 
 
 def _table_remedy(error: str, file: str) -> str:

@@ -33,6 +33,7 @@ from kainite.settings.sections.log import heartbeat_of
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.verdict.facts import DaemonFacts, Facts, FleetFacts, LeaseFacts, LogFacts
 from kainite.verdict.health_page import ask_health
+from kainite.verdict.parts import source_of
 from kainite.verdict.shards import shard_views
 
 CALL_S: Final = 2.0
@@ -92,14 +93,16 @@ class FactsReader:
             fleet = threads.submit(self._read_fleet) if settings.fleet.enabled else None
             pages = [threads.submit(ask_health, host, port) for host, port in self._asked]
             daemons: tuple[DaemonFacts, ...] = tuple([page.result() for page in pages])
+            now_ms = epoch_ms()
             facts = Facts(
                 settings.leases.application,
                 self._file,
-                epoch_ms(),
+                now_ms,
                 log=log.result() if log else None,
                 leases=leases.result() if leases else None,
                 fleet=fleet.result() if fleet else None,
                 daemons=daemons,
+                source=source_of(daemons, now_ms),
                 unit_timeout=settings.uow.timeout,
             )
         return self._observed(facts)
@@ -173,7 +176,7 @@ def _is_young(summary: LogSummary | None, lease: float) -> bool:
 
 def _own_pages(settings: Settings) -> tuple[tuple[str, int], ...]:
     """Returns where the processes of this file serve their health on this host."""
-    ports = (settings.metrics.port, settings.apply.metrics_port)
+    ports = (settings.metrics.port, settings.apply.metrics_port, settings.extract.metrics_port)
     return tuple((settings.metrics.host, port) for port in ports if port)
 
 

@@ -8,10 +8,11 @@ from contextlib import closing
 
 from kainite.observe.http_endpoint import HttpResponse, serving
 from kainite.verdict import health_page
+from kainite.verdict.facts import DaemonFacts
 from kainite.verdict.health_page import ask_health
 
 
-async def asked(body: bytes) -> health_page.DaemonFacts:
+async def asked(body: bytes) -> DaemonFacts:
     async def page() -> HttpResponse:
         return HttpResponse(body, "application/json")
 

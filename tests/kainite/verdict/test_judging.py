@@ -77,8 +77,9 @@ TABLE: list[tuple[str, Facts, ExitStatus, str, str]] = [
      "fleet table: fleet table does not exist", "kainite run"),
     ("extractor late", well(source=SourceFacts(seconds=120.0)), ExitStatus.DEGRADED,
      "source: the stream is 2 min behind the source", "extractor"),
-    ("extractor silent", well(source=SourceFacts(seconds=0.0, heard=3_600.0)), ExitStatus.BROKEN,
-     "source: the extractor gave no sign of life for 60 min", "extractor"),
+    ("extractor silent", well(source=SourceFacts(heard=3_600.0, problems=("it has answered nothing for 3600 s",))),
+     ExitStatus.BROKEN, "source: it has answered nothing for 3600 s", "extractor"),
+    ("source idle", well(source=SourceFacts(newest=9_000.0, heard=1.0)), ExitStatus.HEALTHY, "", ""),
     ("extractor unknown", well(source=SourceFacts()), ExitStatus.HEALTHY, "", ""),
     ("well", well(), ExitStatus.HEALTHY, "", ""),
 ]  # fmt: skip

@@ -39,6 +39,12 @@ def test_an_extractor_that_stands_still_is_the_lag_where_everything_else_is_done
     assert lag_of(well(source=SourceFacts())).seconds == 1.0, "how far the stream is read"
 
 
+def test_the_age_of_an_idle_sources_newest_commit_is_told_and_is_no_lag() -> None:
+    lag = lag_of(well(source=SourceFacts(newest=7_300.0)))
+    assert (lag.seconds, lag.parts[0].seconds) == (1.0, None)
+    assert lag.parts[0].note == "the newest commit on the stream is 2.0 h old"
+
+
 def test_a_unit_without_the_sources_time_counts_from_its_arrival() -> None:
     unit = figure(source_ms=None)
     assert lag_of(well(log=log(summary=summary(in_progress=1, oldest=unit)))).seconds == 11.0
