@@ -165,3 +165,16 @@ def test_without_a_summary_the_whole_log_is_read() -> None:
     assert read_latest_rows(store, P, 5) == read_present_rows(store, P)
     assert store.swap_head(P, LogHead(1, "w", "v", 1_000, summary="of a later form"), None)
     assert read_latest_rows(store, P, 5) == read_present_rows(store, P)
+
+
+def test_a_late_part_of_a_unit_that_failed_long_ago_opens_no_row() -> None:
+    history = History()
+    history.step(0, 0)
+    history.step(3, 0)
+    for _ in range(20):
+        history.step(0, 0)
+        history.step(2, 0)
+    summed = len(history.entries)
+    history.step(4, 0)
+    store = stored(history.entries, 3, summed)
+    assert without_conflict(read_latest_rows(store, P, 2)) == without_conflict(read_present_rows(store, P)[-2:])
