@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
@@ -128,6 +129,7 @@ class _Daemon:
             backlog=log.backlog() if log else self._output.trouble if self._output else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
+            access=log.access.held.problem(time.time()) if log else "",
         )
 
     def _log_state(self) -> LogMountState:
@@ -141,6 +143,10 @@ class _Daemon:
         """Returns what this worker does about others' leases: it takes none while the log's owner is not reached."""
         cut_off = self._log is not None and self._log.is_cut_off
         return Stance.ABSTAIN if cut_off else self._membership.stance()
+
+    def _read_files_again(self) -> None:
+        if self._log is not None:
+            self._log.access.held.ask()
 
     def _opened(self, log: SharedLog) -> None:
         self._log = log
@@ -185,7 +191,10 @@ class _Daemon:
         belonging = group.create_task(self._membership.run(), name="fleet membership")
         following = group.create_task(consumers.follow_leases(), name="lease events")
         reloading = group.create_task(
-            self._settings.follow(self._reload, lambda now: keeper.reload(now.leases, now.stream)), name="settings"
+            self._settings.follow(
+                self._reload, lambda now: keeper.reload(now.leases, now.stream), self._read_files_again
+            ),
+            name="settings",
         )
         event(logger, logging.INFO, "daemon ready", stream=settings.stream.name,
               application=settings.leases.application, worker=settings.leases.worker_id)  # fmt: skip
