@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from kainite.aws.program_environment import program_environment
+from kainite.base import open_files
 from kainite.base.errors import ChildError, ChildExitedError
 from kainite.base.logs import event
 from kainite.base.redaction import redacted
@@ -126,9 +127,8 @@ class PipedProcess:
                 start_new_session=True,
             )
         except OSError as error:
-            raise ChildExitedError(
-                f"cannot start {program.command[0]!r} for {program.owner}: {error.strerror}; see {program.setting}"
-            ) from error
+            why = open_files.advice_on(error) or f"{error.strerror}; see {program.setting}"
+            raise ChildExitedError(f"cannot start {program.command[0]!r} for {program.owner}: {why}") from error
         running = cls(process, program, hooks)
         running.log(logging.INFO, "child started")
         return running

@@ -40,6 +40,7 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
+from kainite.worker.file_limit import needed, provide
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ def run(settings: Settings, beside: Beside) -> int:
         KainiteError: what ended the owner, or kept it from starting.
     """
     with log_in_thread():
+        provide(needed(settings, ports=2))
         status = asyncio.run(until_stopped(lambda stop, reload: serve(settings, stop, beside, reload)))
     leave_unanswered_calls(status)
     return status

@@ -47,6 +47,7 @@ from kainite.worker import malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
+from kainite.worker.file_limit import needed, provide
 from kainite.worker.first_failure import raise_first
 from kainite.worker.output_stream import output_of
 from kainite.worker.reading_reports import report_reading
@@ -70,6 +71,7 @@ def run(settings: Settings) -> int:
     malloc_arena.share_one_arena()
     collect_rarely()
     with log_in_thread():
+        provide(needed(settings, ports=1 if settings.log.enabled else 0))
         status = asyncio.run(until_stopped(partial(supervise, settings)))
     leave_unanswered_calls(status)
     return status
