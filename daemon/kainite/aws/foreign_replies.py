@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import HTTPClientError
 
 if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
-    from types_boto3_kinesis import KinesisClient
+    from botocore.client import BaseClient
 
 SHOWN: Final = 80
 """So many bytes of a foreign reply are shown."""
@@ -37,7 +36,7 @@ class ForeignReplyError(HTTPClientError):
     )
 
 
-def refuse_foreign_replies(client: DynamoDBClient | KinesisClient, service: str, key: str) -> None:
+def refuse_foreign_replies(client: BaseClient, service: str, key: str) -> None:
     """Makes a client's calls raise :class:`ForeignReplyError` where the reply is not the service's.
 
     Args:

@@ -16,11 +16,11 @@ from kainite.base.open_files import advice_on, limit
 NO_FILES = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
-def raised(error: BaseException, cause: BaseException) -> BaseException:
+def raised(error: Exception, cause: Exception) -> Exception:
     """Returns an error as it is when it was raised from another one."""
     try:
         raise error from cause
-    except BaseException as found:
+    except Exception as found:
         return found
 
 
