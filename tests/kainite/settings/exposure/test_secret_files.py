@@ -21,7 +21,7 @@ def _forgotten() -> None:
     forget()
 
 
-def found(folder: Path, properties: str, rights: int = 0o600, **environment: str) -> list[Exposure]:
+def found(folder: Path, properties: str, rights: int = 0o600, /, **environment: str) -> list[Exposure]:
     path = folder / "app.properties"
     path.write_text(PLAIN + properties)
     path.chmod(rights)
@@ -70,11 +70,11 @@ def test_files_of_all_kinds_are_judged_alike(
 ) -> None:
     path = put(tmp_path / name, text, rights)
     named = {key: value.format(folder=tmp_path) for key, value in environment.items()}
-    (exposure,) = found(tmp_path, properties.format(folder=tmp_path), **named)
+    (exposure,) = found(tmp_path, properties.format(folder=tmp_path), 0o600, **named)
     assert exposure.where == str(path)
     assert exposure.remedy == f"chmod 600 {path}"
     path.chmod(0o600)
-    assert not found(tmp_path, properties.format(folder=tmp_path), **named)
+    assert not found(tmp_path, properties.format(folder=tmp_path), 0o600, **named)
 
 
 def test_files_that_are_not_used_are_not_named(tmp_path: Path) -> None:
