@@ -54,6 +54,7 @@ _NAMED = re.compile(
 )
 _PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----).*?(?:-----END|\Z)", re.DOTALL)
 _OPTION = re.compile(rf"-{{1,2}}[a-z0-9_.-]*(?:{_NAMES})", re.IGNORECASE)
+_SECRET_NAME = re.compile(rf"[a-z0-9_.-]*(?:{_NAMES})", re.IGNORECASE)
 _ASSIGNED = re.compile(rf"(?P<name>.*?(?:{_NAMES})=)(?P<value>.+)", re.IGNORECASE | re.DOTALL)
 _USER_OPTIONS = frozenset({"-u", "--user"})
 _QUERY = re.compile(rf"[?&][a-z0-9_.-]{{0,40}}(?:{_NAMES})=(?P<value>[^&]*)", re.IGNORECASE)
@@ -93,15 +94,23 @@ def redacted(text: str) -> str:
 
 
 def redacted_tree(value: Any) -> Any:
-    """Returns a value of JSON's kinds with :func:`redacted` applied to each text in it, keys too."""
+    """Returns a value of JSON's kinds with :func:`redacted` applied to each text in it, keys too.
+
+    A text whose key has the name of a secret is hidden.
+    """
     if isinstance(value, str):
         # An enum of strings stays what it is.
         return redacted(value) if type(value) is str else value
     if isinstance(value, Mapping):
-        return {redacted(key) if isinstance(key, str) else key: redacted_tree(item) for key, item in value.items()}
+        return {redacted(key) if isinstance(key, str) else key: _under(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [redacted_tree(item) for item in value]
     return value
+
+
+def _under(key: Any, value: Any) -> Any:
+    is_secret = isinstance(key, str) and type(value) is str and value and _SECRET_NAME.fullmatch(key)
+    return HIDDEN if is_secret else redacted_tree(value)
 
 
 def redacted_url(url: str) -> str:

@@ -220,6 +220,12 @@ def test_a_short_secret_of_letters_is_hidden_as_a_word() -> None:
     )
 
 
+def test_a_text_in_a_tree_is_hidden_by_the_name_of_its_key() -> None:
+    assert redacted_tree({"db": {"DB_PASS": "x", "client-secret": "", "token": None, "tokens": "3", "key": "id"}}) == {
+        "db": {"DB_PASS": HIDDEN, "client-secret": "", "token": None, "tokens": "3", "key": "id"}
+    }
+
+
 def test_texts_are_found_in_trees() -> None:
     learn(["geheim"])
     assert redacted_tree({"a": ["x geheim", 1, None, {"geheim": True}], "b": ("geheim",)}) == {
