@@ -172,6 +172,7 @@ def test_what_is_shown_once_is_shown_the_same_again(text: str) -> None:
         "Authorization: Bearer geheim",
         "aws_secret_access_key=geheim",
         "DB_PASS=geheim",
+        "paſſword=geheim",
         "dbpass=geheim",
         "run with --db-pass geheim now",
         "secret: geheim",
