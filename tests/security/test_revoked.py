@@ -193,7 +193,7 @@ async def test_a_file_that_somebody_broke_lets_nobody_else_in_and_nobody_out(set
 
 
 async def test_a_member_takes_up_its_new_secret_without_a_start(settings: ServiceSettings, tmp_path: Path) -> None:
-    """The owner's file has the new secret first; the member is cut, and comes back when its own file has it, too."""
+    # The owner's file has the new secret first; the member is cut, and comes back when its own file has it, too.
     assert settings.secret_file is not None
     own = tmp_path / "own"
     put(own, "host:daemon:secret of host\n")

@@ -16,7 +16,8 @@ from kainite.base.errors import SettingsError
 from kainite.child.program_lookup import find
 from kainite.cli.terminal import say_json, stdout
 from kainite.settings import Examination, examine
-from kainite.settings.exposure import Exposure, exposures
+from kainite.settings.exposure.finding import Exposure
+from kainite.settings.exposure.listing import exposures
 from kainite.settings.key import SettingKey
 from kainite.settings.keys.table import KEYS, default_text
 from kainite.settings.keys.without_effect import why_without_effect

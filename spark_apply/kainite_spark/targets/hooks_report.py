@@ -15,7 +15,8 @@ from rich.text import Text
 from kainite.base.errors import SettingsError
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.settings import Settings, TargetTriggers
-from kainite.settings.exposure import Exposure, exposures
+from kainite.settings.exposure.finding import Exposure
+from kainite.settings.exposure.listing import exposures
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.touched.deltas import TouchedKeys

@@ -53,7 +53,6 @@ def test_other_errors_have_no_such_advice() -> None:
 
 
 def test_a_command_without_files_says_so_and_not_that_the_endpoint_is_not_reached() -> None:
-    """A process that has used up its files asks DynamoDB: the line is about the files."""
     program = """
 import logging, os, resource
 from kainite.aws.clients import client

@@ -34,7 +34,7 @@ def test_a_rename_a_write_and_a_change_of_rights_are_noticed(tmp_path: Path) -> 
 
 
 def test_a_swap_of_the_folder_that_a_link_leads_to_is_noticed(tmp_path: Path) -> None:
-    """As Kubernetes replaces a mounted secret: users -> ..data/users, and ..data is renamed over."""
+    # As Kubernetes replaces a mounted secret: users leads to ..data/users, and ..data is renamed over.
     for name in ("..one", "..two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "users").write_text("ann:daemon:one\n")

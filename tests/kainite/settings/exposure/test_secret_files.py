@@ -8,7 +8,7 @@ import pytest
 
 from kainite.base.redaction import forget
 from kainite.settings import load
-from kainite.settings.exposure import Exposure
+from kainite.settings.exposure.finding import Exposure
 from kainite.settings.exposure.secret_files import in_the_process_list, readable_secrets
 
 PLAIN = "applicationName=app\nstreamName=s\nexecutableName=cat\n"
