@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 MAX_CONNECTIONS = 256
 
+_CHECKED = {"dynamodb": ("DynamoDB", "dynamoDBEndpoint"), "kinesis": ("Kinesis", "kinesisEndpoint")}
+"""The services whose replies are looked at, each with its name and the settings' key of its endpoint."""
+
 
 @overload
 def client(service: Literal["kinesis"], settings: AwsSettings) -> KinesisClient: ...
@@ -45,6 +48,8 @@ def client(
     """
     from botocore.exceptions import BotoCoreError, NoRegionError
 
+    from kainite.aws.foreign_replies import refuse_foreign_replies
+
     own, endpoint = _of_service(service, settings)
     region = own.region or settings.region
     try:
@@ -59,6 +64,8 @@ def client(
         raise SettingsError("no AWS region: set regionName in the settings file, or AWS_DEFAULT_REGION") from error
     except BotoCoreError as error:
         raise SettingsError(f"no {service} client can be made of these settings: {error}") from error
+    if service in _CHECKED:
+        refuse_foreign_replies(made, *_CHECKED[service])
     return made  # type: ignore[no-any-return]
 
 

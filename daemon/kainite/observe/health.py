@@ -67,6 +67,7 @@ class WorkerFacts:
         followers: who follows the log here, and how many durable entries each has not taken.
         watermark: the reason why units without an end wait; empty while none waits here.
         checks: the checks on the log's units, where this daemon owns the log (:mod:`kainite.verdict.units`).
+        access: what is wrong with the certificates and secrets of the log's ports; empty while nothing is.
     """
 
     leases: int = 0
@@ -77,6 +78,7 @@ class WorkerFacts:
     followers: tuple[tuple[str, int], ...] = ()
     watermark: str = ""
     checks: tuple[Check, ...] = ()
+    access: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,8 @@ def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: HealthLi
     problems += [check.cause for check in worker.checks if check.level.is_trouble]
     if worker.backlog and worker.backlog not in problems:
         problems.append(worker.backlog)
+    if worker.access:
+        problems.append(worker.access)
     return HealthReport(worker, shards, tuple(_not_ready(worker, limits)), tuple(problems))
 
 

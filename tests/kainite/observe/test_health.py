@@ -118,3 +118,9 @@ def test_the_backlog_is_one_problem_though_a_check_tells_of_it_too() -> None:
 
 def test_the_last_words_of_a_child_are_told() -> None:
     assert judge([replace(AT_WORK, stderr="boom")], WELL, LIMITS).as_json()["shards"][0]["stderr"] == "boom"
+
+
+def test_certificates_that_end_or_cannot_be_read_are_a_problem_and_the_daemon_stays_ready() -> None:
+    verdict = judge([], replace(WELL, access="the certificate ends"), LIMITS)
+    assert verdict.problems == ("the certificate ends",)
+    assert verdict.ready
