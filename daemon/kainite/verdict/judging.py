@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from kainite.observe.check import Check, Level, worst
 from kainite.verdict.facts import Facts
-from kainite.verdict.lag import Lag, lag_of
+from kainite.verdict.lag import WholeLag, lag_of
 from kainite.verdict.parts import (
     daemon_checks,
     figures_check,
@@ -37,7 +37,7 @@ class ExitStatus(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ApplicationVerdict:
     """The verdict on an application.
 
     Attributes:
@@ -49,7 +49,7 @@ class Verdict:
 
     facts: Facts
     checks: tuple[Check, ...]
-    lag: Lag
+    lag: WholeLag
     shards: tuple[ShardView, ...]
 
     @property
@@ -71,10 +71,10 @@ class Verdict:
         return next((check.remedy for check in self.troubles if check.remedy), "")
 
 
-def judge(facts: Facts) -> Verdict:
+def judge(facts: Facts) -> ApplicationVerdict:
     """Returns the verdict on facts."""
     views = shard_views(facts)
-    return Verdict(facts, tuple(_checks(facts, views)), lag_of(facts), views)
+    return ApplicationVerdict(facts, tuple(_checks(facts, views)), lag_of(facts), views)
 
 
 def _checks(facts: Facts, views: tuple[ShardView, ...]) -> Iterator[Check]:

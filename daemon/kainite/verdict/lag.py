@@ -12,7 +12,7 @@ from kainite.verdict.facts import DaemonFacts, Facts, SourceFacts
 from kainite.verdict.units import age_s
 
 
-class Stage(StrEnum):
+class LagStage(StrEnum):
     """The stages that a unit passes."""
 
     SOURCE = "source"  # committed at the source, not on the stream
@@ -33,14 +33,14 @@ class LagPart:
         note: what the figures are, or why there are none.
     """
 
-    stage: Stage
+    stage: LagStage
     units: int | None
     seconds: float | None
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Lag:
+class WholeLag:
     """The whole lag.
 
     Attributes:
@@ -55,36 +55,36 @@ class Lag:
     parts: tuple[LagPart, ...]
 
 
-def lag_of(facts: Facts) -> Lag:
+def lag_of(facts: Facts) -> WholeLag:
     """Returns the lag that facts show."""
     summary = facts.log.summary if facts.log is not None else None
     stream = _stream(summary, facts.daemons)
     source = _source(facts.source)
     if summary is None:
-        return Lag(_longest((source.seconds, stream.seconds)), None, (source, stream))
+        return WholeLag(_longest((source.seconds, stream.seconds)), None, (source, stream))
     oldest = _oldest((summary.oldest, summary.oldest_open), facts.now_ms)
-    collect = LagPart(Stage.COLLECT, summary.collecting, _age(summary.oldest_open, facts.now_ms))
-    log = LagPart(Stage.LOG, summary.queued, None if summary.queued else 0.0, "appends that are not durable")
-    apply = LagPart(Stage.APPLY, summary.dispatched, _age(summary.oldest, facts.now_ms))
+    collect = LagPart(LagStage.COLLECT, summary.collecting, _age(summary.oldest_open, facts.now_ms))
+    log = LagPart(LagStage.LOG, summary.queued, None if summary.queued else 0.0, "appends that are not durable")
+    apply = LagPart(LagStage.APPLY, summary.dispatched, _age(summary.oldest, facts.now_ms))
     ages = (_age(oldest, facts.now_ms) if oldest is not None else None, source.seconds, stream.seconds)
-    return Lag(_longest(ages), oldest, (source, stream, collect, log, apply))
+    return WholeLag(_longest(ages), oldest, (source, stream, collect, log, apply))
 
 
 def _source(source: SourceFacts) -> LagPart:
     """Returns the source's stage; the age of the newest commit is shown, and is no lag while the source may be idle."""
     if source.seconds is None and source.newest is not None:
         return LagPart(
-            Stage.SOURCE, source.units, None, f"the newest commit on the stream is {spoken(source.newest)} old"
+            LagStage.SOURCE, source.units, None, f"the newest commit on the stream is {spoken(source.newest)} old"
         )
     known = source.seconds is not None or source.units is not None
-    return LagPart(Stage.SOURCE, source.units, source.seconds, "" if known else "no extractor tells how far it is")
+    return LagPart(LagStage.SOURCE, source.units, source.seconds, "" if known else "no extractor tells how far it is")
 
 
 def _stream(summary: LogSummary | None, daemons: Iterable[DaemonFacts]) -> LagPart:
     if summary is not None and summary.unread:
         worst = summary.unread[0]
         note = f"shard {worst.shard} is read least far" if worst.behind is not None else f"nobody reads {worst.shard}"
-        return LagPart(Stage.STREAM, None, worst.behind, note)
+        return LagPart(LagStage.STREAM, None, worst.behind, note)
     behind = [
         shard["behind_millis"] / 1000
         for daemon in daemons
@@ -93,7 +93,7 @@ def _stream(summary: LogSummary | None, daemons: Iterable[DaemonFacts]) -> LagPa
         if shard.get("behind_millis") is not None
     ]
     note = "of the daemons that were asked" if behind else "nobody tells how far the shards are read"
-    return LagPart(Stage.STREAM, None, max(behind, default=None), note)
+    return LagPart(LagStage.STREAM, None, max(behind, default=None), note)
 
 
 def _oldest(units: Iterable[UnitFigure | None], now_ms: int) -> UnitFigure | None:

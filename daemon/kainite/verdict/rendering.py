@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kainite.log.state.summary import LogSummary
 from kainite.observe.check import Check, Level, spoken
-from kainite.verdict.judging import Verdict
+from kainite.verdict.judging import ApplicationVerdict
 from kainite.verdict.lag import LagPart
 from kainite.verdict.shards import ShardView
 from kainite.verdict.units import age_s, named
@@ -18,7 +18,7 @@ MOST_SHARDS: Final = 20
 """How many shards the text shows; the worst ones first. JSON has all."""
 
 
-def lines(verdict: Verdict) -> list[str]:
+def lines(verdict: ApplicationVerdict) -> list[str]:
     """Returns a verdict as lines of text: the worst first, then the next step, then everything else."""
     return [
         *_headline(verdict),
@@ -31,7 +31,7 @@ def lines(verdict: Verdict) -> list[str]:
     ]
 
 
-def as_json(verdict: Verdict) -> dict[str, Any]:
+def as_json(verdict: ApplicationVerdict) -> dict[str, Any]:
     """Returns a verdict as JSON: the keys are stable, and later releases may add some."""
     facts, summary = verdict.facts, _summary(verdict)
     log = facts.log
@@ -58,11 +58,11 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _summary(verdict: Verdict) -> LogSummary | None:
+def _summary(verdict: ApplicationVerdict) -> LogSummary | None:
     return None if verdict.facts.log is None else verdict.facts.log.summary
 
 
-def _headline(verdict: Verdict) -> list[str]:
+def _headline(verdict: ApplicationVerdict) -> list[str]:
     troubles = verdict.troubles
     shown = [f"{verdict.facts.application}: {verdict.status.name.lower()}"]
     if troubles:
@@ -79,7 +79,7 @@ def _check(check: Check) -> str:
     return f"{line}\n    → {check.remedy}" if check.remedy and check.level.is_trouble else line
 
 
-def _lag(verdict: Verdict) -> list[str]:
+def _lag(verdict: ApplicationVerdict) -> list[str]:
     lag = verdict.lag
     whole = "not known" if lag.seconds is None else spoken(lag.seconds)
     return [f"lag: {whole}, from the source's commit", *(f"  {_part(part)}" for part in lag.parts)]
@@ -91,7 +91,7 @@ def _part(part: LagPart) -> str:
     return f"{part.stage.value:<8}{seconds:>8}  {units}{'  ' if part.note else ''}{part.note}"
 
 
-def _units(verdict: Verdict) -> list[str]:
+def _units(verdict: ApplicationVerdict) -> list[str]:
     summary, oldest = _summary(verdict), verdict.lag.oldest
     if summary is None:
         return []
@@ -108,7 +108,7 @@ def _counts(summary: LogSummary) -> dict[str, int]:
     return {name: getattr(summary, name) for name in names}
 
 
-def _oldest(verdict: Verdict) -> dict[str, Any] | None:
+def _oldest(verdict: ApplicationVerdict) -> dict[str, Any] | None:
     oldest = verdict.lag.oldest
     if oldest is None:
         return None
@@ -133,7 +133,7 @@ def _shard(view: ShardView) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _workers(verdict: Verdict) -> list[dict[str, Any]]:
+def _workers(verdict: ApplicationVerdict) -> list[dict[str, Any]]:
     fleet = verdict.facts.fleet
     if fleet is None or fleet.picture is None:
         return []
@@ -144,7 +144,7 @@ def _workers(verdict: Verdict) -> list[dict[str, Any]]:
     ]
 
 
-def _duties(verdict: Verdict) -> list[dict[str, Any]]:
+def _duties(verdict: ApplicationVerdict) -> list[dict[str, Any]]:
     fleet = verdict.facts.fleet
     if fleet is None or fleet.picture is None:
         return []

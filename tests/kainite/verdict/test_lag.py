@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kainite.log.state.summary import ShardFigure
 from kainite.verdict.facts import SourceFacts
-from kainite.verdict.lag import Stage, lag_of
+from kainite.verdict.lag import LagStage, lag_of
 from support.verdicts import NOW_MS, daemon, figure, log, summary, told, well
 
 
-def parts(facts: object) -> dict[Stage, tuple[int | None, float | None]]:
+def parts(facts: object) -> dict[LagStage, tuple[int | None, float | None]]:
     return {part.stage: (part.units, part.seconds) for part in lag_of(facts).parts}  # type: ignore[arg-type]
 
 
@@ -20,18 +20,18 @@ def test_each_stage_has_its_units_and_seconds() -> None:
     )  # fmt: skip
     facts = well(log=log(summary=figures))
     assert parts(facts) == {
-        Stage.SOURCE: (1, 0.5),
-        Stage.STREAM: (None, 2.5),
-        Stage.COLLECT: (4, 3.0),
-        Stage.LOG: (0, 0.0),
-        Stage.APPLY: (3, 12.0),
+        LagStage.SOURCE: (1, 0.5),
+        LagStage.STREAM: (None, 2.5),
+        LagStage.COLLECT: (4, 3.0),
+        LagStage.LOG: (0, 0.0),
+        LagStage.APPLY: (3, 12.0),
     }
     assert lag_of(facts).seconds == 12.0
     assert lag_of(facts).oldest == figure()
 
 
 def test_appends_that_wait_have_a_number_and_no_age() -> None:
-    assert parts(well(log=log(summary=summary(queued=5))))[Stage.LOG] == (5, None)
+    assert parts(well(log=log(summary=summary(queued=5))))[LagStage.LOG] == (5, None)
 
 
 def test_an_extractor_that_stands_still_is_the_lag_where_everything_else_is_done() -> None:
@@ -52,11 +52,11 @@ def test_a_unit_without_the_sources_time_counts_from_its_arrival() -> None:
 
 def test_without_a_log_the_daemons_tell_how_far_the_stream_is_read() -> None:
     facts = well(log=None, daemons=(daemon(told(behind_millis=4_000)),), source=SourceFacts())
-    assert parts(facts) == {Stage.SOURCE: (None, None), Stage.STREAM: (None, 4.0)}
+    assert parts(facts) == {LagStage.SOURCE: (None, None), LagStage.STREAM: (None, 4.0)}
     assert lag_of(facts).seconds == 4.0
 
 
 def test_where_nothing_tells_nothing_is_zero() -> None:
     facts = well(log=None, source=SourceFacts())
     assert lag_of(facts).seconds is None
-    assert parts(facts) == {Stage.SOURCE: (None, None), Stage.STREAM: (None, None)}
+    assert parts(facts) == {LagStage.SOURCE: (None, None), LagStage.STREAM: (None, None)}
