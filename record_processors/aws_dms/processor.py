@@ -68,7 +68,8 @@ def deltas_of(record: Record, rules: DmsRules) -> list[Emitted]:
     try:
         return [*ends, _delta(message, rules) | {"uow": uow, "ordinal": _ordinal(metadata)}]
     except MALFORMED as error:
-        return [*ends, refused(uow, f"a change that cannot be carried: {error!r}", record)]
+        cause = f"a change of {metadata.get('table-name')} that cannot be carried: {error!r}"
+        return [*ends, refused(uow, cause, record)]
 
 
 def _ends(metadata: Row, rules: DmsRules) -> list[Emitted]:
