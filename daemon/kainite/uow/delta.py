@@ -4,8 +4,8 @@ An ``emit`` line carries a list of objects (docs/protocol.md). Each object is on
 
 * a delta, ``{"uow":"T-17","table":"sales.order_line","op":"insert","key":{…},"row":{…}}``;
 * an end, ``{"uow":"T-17","end":true,"count":3,"number":17}``;
-* a refusal, ``{"uow":"T-17","refused":{"cause":"no record of AWS DMS"}}``: the record processor cannot carry a change of
-  the unit, and says why.
+* a refusal, ``{"uow":"T-17","refused":{"cause":"no record of AWS DMS"}}``: the record processor cannot carry a change
+  of the unit, and says why.
 
 ``ordinal`` is a delta's place in its source transaction, counted from 0. It is optional. With it, the source's order is
 restored, and a transaction may have several deltas that are equal: without it, of equal deltas in a unit all but

@@ -26,6 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kainite.aws import clients as aws
+from kainite.base.clock import boot_seconds
 from kainite.base.errors import KainiteError, LogHeldError
 from kainite.base.garbage import collect_rarely
 from kainite.base.log_thread import log_in_thread
@@ -37,7 +38,7 @@ from kainite.leases.kcl3.membership import Membership
 from kainite.leases.keeper import LeaseKeeper
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.observe.health import LogMountState, WorkerFacts
+from kainite.observe.health import HealthLimits, LogMountState, WorkerFacts, judge
 from kainite.observe.meter import Meter
 from kainite.observe.publishing import publishing
 from kainite.observe.shard_status import ShardStatus
@@ -47,6 +48,7 @@ from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
 from kainite.worker.first_failure import raise_first
+from kainite.worker.health_log import HealthLog
 from kainite.worker.output_stream import output_of
 from kainite.worker.reading_reports import report_reading
 from kainite.worker.retrieval_mode import open_retrieval
@@ -187,8 +189,12 @@ class _Daemon:
         reloading = group.create_task(
             self._settings.follow(self._reload, lambda now: keeper.reload(now.leases, now.stream)), name="settings"
         )
-        event(logger, logging.INFO, "daemon ready", stream=settings.stream.name,
-              application=settings.leases.application, worker=settings.leases.worker_id)  # fmt: skip
+        limits, leases = HealthLimits.of(settings), settings.leases
+        health = HealthLog(
+            lambda: judge(self.statuses(), self.facts(), limits), boot_seconds,
+            stream=settings.stream.name, application=leases.application, worker=leases.worker_id,
+        )  # fmt: skip
+        telling = group.create_task(health.run(), name="health log")
         try:
             await self._stop.wait()
             belonging.cancel()  # a leader must assign no more leases to a worker that stops
@@ -201,6 +207,7 @@ class _Daemon:
             raise
         following.cancel()
         keeping.cancel()
+        telling.cancel()
 
 
 @asynccontextmanager
