@@ -34,6 +34,9 @@ SUMMARY_S: Final = 60.0
 LOOK_S: Final = 0.5
 """Seconds between two looks."""
 
+EAGER_S: Final = 0.05
+"""Seconds between two looks before the daemon is ready."""
+
 
 class HealthLog:
     """Tells the log how the daemon is.
@@ -56,7 +59,7 @@ class HealthLog:
         """Looks until cancelled."""
         while True:
             self.look()
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(LOOK_S if self._ready else EAGER_S)
 
     def look(self) -> None:
         """Takes a look, and tells what is to be told."""
