@@ -50,8 +50,8 @@ Invariants:
   that were blocked behind the failed one;
 * with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do;
 * with ``targetConsistency=prefix`` one job instance applies all units in log order, and tries nothing behind a unit
-  that is busy or refused before that unit was tried again. A busy unit holds up all units behind it for
-  :data:`~kainite_spark.plan.busy_units.PATIENCE` seconds, in which it is tried alone, and is delayed only then; with
+  that is busy or refused before that unit was tried again. Busy units hold up all units behind them for
+  :data:`~kainite_spark.plan.busy_units.PATIENCE` seconds in all, in which one is tried alone, and are delayed then; with
   ``onUowFailure=stop`` it holds them up as long as it takes;
 * the whole state can be folded anew from the log: a crash loses only the notes that a unit was refused
   once, or was delayed, and the unit is tried again.

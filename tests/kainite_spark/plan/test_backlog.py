@@ -613,3 +613,14 @@ def test_with_prefix_a_unit_that_stays_busy_is_passed_after_a_minute_unless_the_
     held.settle([Outcome(0, IN_PROGRESS, cause="locked")], PATIENCE + 1)
     waits_on = policy is OnFailure.STOP
     assert held.take(9, 99, PATIENCE + 1.1).units == (() if waits_on else (units[1],)), "what conflicts never passes"
+
+
+def test_with_prefix_all_units_wait_a_minute_in_all_however_many_rows_are_locked() -> None:
+    locked, behind = [unit(tid, tid) for tid in range(3)], unit(9, 9)
+    held = backlog_of(*locked, behind, consistency=Consistency.PREFIX)
+    now = 0.0
+    while behind not in (chosen := held.take(99, 99, now)).units or chosen.units[0] is not behind:
+        tried = chosen.units[:1]
+        held.settle([Outcome(one.tid, IN_PROGRESS, cause="locked") for one in tried], now := now + 1.0)
+        assert now < 2 * PATIENCE, "an unrelated unit waits for ever"
+    assert PATIENCE <= now <= PATIENCE + 15
