@@ -118,8 +118,8 @@ class PartitionWriter:
                 self._written(batch)
                 return
             pause = STORE_BACKOFF.after(failures)
-            message = f"{self._name} batch not written, trying again"
-            event(self._logger, logging.WARNING, message, error=unanswered, pause=pause)
+            event(self._logger, logging.WARNING, "batch not written, trying again", log=self._name, error=unanswered,
+                  pause=pause)  # fmt: skip
             yield Pause(pause, unanswered)
 
     def heartbeat_steps(self, interval: float) -> Steps:
@@ -133,7 +133,7 @@ class PartitionWriter:
             try:
                 yield StoreCall(partial(self._mount.renew, self.next_id - 1))
             except LogUnavailableError as error:
-                event(self._logger, logging.WARNING, f"{self._name} heartbeat not written", error=error)
+                event(self._logger, logging.WARNING, "heartbeat not written", log=self._name, error=error)
 
     def _attempt_steps(self, batch: Batch, nonce: str) -> Steps:
         partition, generation = self._mount.partition, self._mount.generation

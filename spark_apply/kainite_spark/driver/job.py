@@ -51,6 +51,7 @@ from kainite.base.errors import KainiteError, SparkStalledError, SparkUnavailabl
 from kainite.base.logs import event
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.outcomes import outcomes_partition
+from kainite.log.state.unit_fields import unit_fields
 from kainite.observe import metric
 from kainite.owner.mount import LeaseWatch
 from kainite.settings import OnFailure
@@ -247,12 +248,13 @@ class _ApplyLoop:
         """Resolves the units that a person discards, by what the target has acknowledged."""
         if not self._backlog.withdrawn:
             return
-        withdrawn = list(self._backlog.withdrawn)
+        withdrawn = dict(self._backlog.withdrawn)
         committed = self._micro_batches.close(withdrawn)
         self._backlog.settle_withdrawn(committed)
-        for tid in withdrawn:
+        for tid, cause in withdrawn.items():
             found = "unit was applied before it could be discarded" if tid in committed else "unit discarded"
-            event(_LOG, logging.WARNING, found, uow=self._follower.units[tid].uow, id=tid)
+            unit = self._follower.units[tid]
+            event(_LOG, logging.WARNING, found, **unit_fields(unit.uow, tid, unit.tables), cause=cause)
         self._write_down(self._backlog.take_changes())
 
     def _stop_at_failure(self) -> None:
@@ -304,8 +306,9 @@ class _ApplyLoop:
         self._summary.outcomes.update(outcome.status for outcome in results)
         for outcome in results:
             if outcome.status is UnitStatus.FAILED:
-                uow = self._follower.units[outcome.tid].uow
-                event(_LOG, logging.ERROR, "unit failed", uow=uow, id=outcome.tid, cause=outcome.cause)
+                unit = self._follower.units[outcome.tid]
+                about = unit_fields(unit.uow, unit.tid, unit.tables)
+                event(_LOG, logging.ERROR, "unit failed", **about, cause=outcome.cause)
 
     def _wait_or_raise(self, problem: KainiteError) -> None:
         """Waits after a problem that may pass; raises any other problem."""
@@ -352,7 +355,9 @@ class _ApplyLoop:
 
 
 def _tell_of_delays(selection: Selection, outcomes: Iterable[Outcome]) -> None:
-    names = {unit.tid: unit.uow for unit in selection.units}
+    units = {unit.tid: unit for unit in selection.units}
     for outcome in outcomes:
         if outcome.status is UnitStatus.IN_PROGRESS:
-            event(_LOG, logging.WARNING, "unit delayed", uow=names[outcome.tid], id=outcome.tid, cause=outcome.cause)
+            unit = units[outcome.tid]
+            about = unit_fields(unit.uow, unit.tid, unit.tables)
+            event(_LOG, logging.WARNING, "unit delayed", **about, cause=outcome.cause)

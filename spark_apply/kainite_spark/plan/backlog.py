@@ -51,8 +51,8 @@ Invariants:
 * with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do;
 * with ``targetConsistency=prefix`` one job instance applies all units in log order, and tries nothing behind a unit
   that is busy or refused before that unit was tried again. Busy units hold up all units behind them for
-  :data:`~kainite_spark.plan.busy_units.PATIENCE` seconds in all, in which one is tried alone, and are delayed then; with
-  ``onUowFailure=stop`` it holds them up as long as it takes;
+  :data:`~kainite_spark.plan.busy_units.PATIENCE` seconds in all, in which one is tried alone, and are delayed then;
+  with ``onUowFailure=stop`` they hold them up as long as it takes;
 * the whole state can be folded anew from the log: a crash loses only the notes that a unit was refused
   once, or was delayed, and the unit is tried again.
 
