@@ -17,6 +17,7 @@ from contextlib import suppress
 
 from kainite.base.errors import ChildError
 from kainite.base.logs import event
+from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
 from kainite.child.markers.extraction import CycleDone, Extracted, Unfinished
 from kainite.extract.extractor import HELD_LIMIT, Extractor
@@ -121,7 +122,7 @@ async def _some(extractor: Extractor, sink: Sink) -> list[Extracted | Unfinished
     size = sum(len(message.payload) for message in messages)
     if size and sink.linger:
         with suppress(TimeoutError):
-            async with asyncio.timeout(sink.linger):
+            async with time_limit(sink.linger):
                 while not sink.filled_by(size) and size < HELD_LIMIT and (said := await extractor.next()) is not None:
                     messages += (more := _with_payload(said))
                     size += sum(len(message.payload) for message in more)

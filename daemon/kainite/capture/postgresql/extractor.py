@@ -26,6 +26,9 @@ What the source sends and what no record can carry fails its unit (:mod:`~kainit
 not even that can be said, the extractor ends with the transaction's name, and a person may have exactly this
 transaction passed over (``--skip-transaction``): its unit is failed under its number.
 
+With a heartbeat, the source gets a transaction without changes now and then
+(:mod:`~kainite.capture.postgresql.heartbeat`), which becomes a unit of work without deltas.
+
 With a journal, the extractor notes when each transaction committed, before the answer ends. After a kill a transaction
 may stand in the journal twice; none is missing.
 """
@@ -41,8 +44,17 @@ from pathlib import Path
 import orjson
 
 from kainite.base.errors import SourceError
+from kainite.capture.postgresql import heartbeat
+from kainite.capture.postgresql.heartbeat import Heartbeat
 from kainite.capture.postgresql.offset import Offset, places_in
-from kainite.capture.postgresql.pgoutput import BeginMessage, CommitMessage, Relation, decode, is_change
+from kainite.capture.postgresql.pgoutput import (
+    BeginMessage,
+    CommitMessage,
+    LogicalMessage,
+    Relation,
+    decode,
+    is_change,
+)
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
 from kainite.capture.postgresql.replication_frames import Data, Frame, format_lsn
 from kainite.capture.postgresql.source_catalogue import SourceCatalogue
@@ -67,6 +79,7 @@ class Reading:
         tables: tables, as ``schema.table``, that the publication must have; empty: whatever it has.
         skip_truncate: whether TRUNCATE is passed over; else it fails its unit.
         passed_over: the commit LSNs of transactions that are not read: their units fail.
+        heartbeat: seconds between two heartbeats that are written into the source; None for none.
         journal: a file to which commits are appended; None for no journal.
     """
 
@@ -74,6 +87,7 @@ class Reading:
     tables: tuple[str, ...] = ()
     skip_truncate: bool = False
     passed_over: frozenset[int] = frozenset()
+    heartbeat: float | None = None
     journal: Path | None = None
 
 
@@ -84,6 +98,7 @@ class _Source:
     stream: ReplicationStream
     catalogue: SourceCatalogue
     units: NumberedUnits
+    heartbeat: Heartbeat | None
 
 
 class PostgresExtractor:
@@ -110,6 +125,8 @@ class PostgresExtractor:
             raise SourceError(f"asked from {start.as_json()}, after {self._given.as_json()} was given")
         source.stream.acknowledge(stored.lsn)
         source.catalogue.look()
+        if source.heartbeat is not None:
+            source.heartbeat.beat()
         given: list[GivenUnit] = []
         yield from self._transactions(source, given)
         if given:
@@ -130,6 +147,8 @@ class PostgresExtractor:
         if self._opened is not None:
             self._opened.stream.close()
             self._opened.catalogue.close()
+            if self._opened.heartbeat is not None:
+                self._opened.heartbeat.close()
 
     def _source(self, start: Offset) -> _Source:
         """Returns the connections to the source; opens them for the first request."""
@@ -142,7 +161,9 @@ class PostgresExtractor:
                 stream.close()
                 raise
             units = NumberedUnits(start.number, catalogue.primary_key, self._reading.skip_truncate, time.time_ns)
-            self._opened = _Source(stream, catalogue, units)
+            every = self._reading.heartbeat
+            beating = None if every is None else Heartbeat(slot.url, every)
+            self._opened = _Source(stream, catalogue, units, beating)
             self._given = start
             self._sent_lsn = start.lsn
             self._advance_at = time.monotonic() + ADVANCE_EVERY_S
@@ -191,6 +212,8 @@ class PostgresExtractor:
                 source.catalogue.look(soon=True)
             case BeginMessage():
                 self._begin(source)
+            case LogicalMessage(transactional=True, prefix=heartbeat.PREFIX):
+                source.units.heartbeat()
             case CommitMessage():
                 self._sent_lsn = max(self._sent_lsn, message.end_lsn)
                 if (unit := source.units.commit(message.end_lsn)) is not None:

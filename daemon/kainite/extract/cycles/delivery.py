@@ -36,6 +36,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
+from kainite.base.time_limit import time_limit
 from kainite.base.waiting import Changes
 from kainite.extract.cycles.cycle import Cycle, PutMessages, Store
 from kainite.extract.offsets.offset_file import OffsetFile
@@ -136,7 +137,7 @@ class Delivery:
 
         if self._sink.linger:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._sink.linger):
+                async with time_limit(self._sink.linger):
                     await self._changes.until(enough)
 
     def _held(self) -> int:
