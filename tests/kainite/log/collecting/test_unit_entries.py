@@ -84,7 +84,9 @@ def test_identities_and_offending_lines_of_a_fragment() -> None:
 
 def told(caplog: pytest.LogCaptureFixture) -> tuple[str, dict[str, Any]]:
     (record,) = caplog.records
-    return record.getMessage(), {key: value for key, value in record.__dict__["kainite_fields"].items() if key != "line"}
+    return record.getMessage(), {
+        key: value for key, value in record.__dict__["kainite_fields"].items() if key != "line"
+    }
 
 
 def test_a_unit_that_fails_is_told_with_its_id_its_tables_its_cause_and_what_helps(
