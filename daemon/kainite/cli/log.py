@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from kainite.cli.skip_numbers import skip
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.log.format.entry import UnitStatus
-from kainite.log.state.chains import named
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load
 
@@ -69,11 +68,13 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
       kainite log show -p app.properties --cause 23503
       kainite log show -p app.properties --uow T-17 --json
     """
-    found = read_present_rows(*opened_log(load(properties, needs=("applicationName",))))
+    rows = [
+        row
+        for row in read_present_rows(*opened_log(load(properties, needs=("applicationName",))))
+        if wanted.takes(row) and (not uows or row.uow in uows)
+    ]
+    shown = rows[-limit:] if limit else rows
     now = epoch_ms()
-    rows = [row for row in found if wanted.takes(row) and (not uows or row.uow in uows)]
-    names = {row.id: row.uow for row in found if row.id is not None}
-    shown = [replace(row, cause=named(row.cause, names)) for row in (rows[-limit:] if limit else rows)]
     if as_json:
         for row in shown:
             say_json(asdict(row) | {"age_s": row.age_s(now), "now_ms": now})

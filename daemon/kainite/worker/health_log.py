@@ -31,10 +31,10 @@ logger = logging.getLogger(__name__)
 SUMMARY_S: Final = 60.0
 """Seconds between two summaries."""
 
-LOOK_S: Final = 0.5
+LOOK_S: Final = 1.0
 """Seconds between two looks."""
 
-EAGER_S: Final = 0.05
+EAGER_S: Final = 0.1
 """Seconds between two looks before the daemon is ready."""
 
 

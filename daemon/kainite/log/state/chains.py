@@ -13,21 +13,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from kainite.log.format.entry import UnitStatus
+from kainite.log.state.unit_state import UnitState
 
 _WAITS: Final = re.compile(r"waits for (\d+)")
 
 
-def named(cause: str | None, names: Mapping[int, str]) -> str | None:
+def named(cause: str | None, units: Mapping[int, UnitState]) -> str | None:
     """Returns a cause with the name of the unit that it says to wait for: ``waits for 17 (T-4)``.
 
     Args:
         cause: a unit's cause.
-        names: names of units by transaction id; a unit that is not among them stays a number.
+        units: units by transaction id; one that is not among them stays a number.
     """
     found = _WAITS.match(cause or "")
-    if cause is None or found is None or (name := names.get(int(found[1]))) is None:
+    if cause is None or found is None or (holder := units.get(int(found[1]))) is None:
         return cause
-    return f"{found[0]} ({name}){cause[found.end() :]}"
+    return f"{found[0]} ({holder.uow}){cause[found.end() :]}"
 
 
 class Chains:

@@ -57,13 +57,12 @@ def touchers(state: FoldedLog, catalogue: Catalogue | None, table: str, key: Map
     row = _row_signatures(catalogue, table, key)
     units = [unit for unit in state.units.values() if not row.isdisjoint(unit.written) or table in unit.unsigned]
     units.sort(key=lambda unit: unit.tid)
-    names = {tid: unit.uow for tid, unit in state.units.items()}
-    return [_toucher(unit, units[0] if index else None, names) for index, unit in enumerate(units)]
+    return [_toucher(unit, units[0] if index else None, state) for index, unit in enumerate(units)]
 
 
-def _toucher(unit: UnitState, holder: UnitState | None, names: Mapping[int, str]) -> Toucher:
+def _toucher(unit: UnitState, holder: UnitState | None, state: FoldedLog) -> Toucher:
     waits_for = holder.tid if holder else None
-    cause = named(unit.cause, names)
+    cause = named(unit.cause, state.units)
     return Toucher(unit.tid, unit.uow, unit.status.value, unit.instance, waits_for, cause)
 
 

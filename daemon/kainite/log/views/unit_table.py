@@ -14,6 +14,7 @@ from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogStore
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.state.chains import named
 from kainite.log.state.loading import load_state, read_from_low
 from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.outcomes import outcomes_of, stored_batches
@@ -186,7 +187,7 @@ def dispatched_row(unit: UnitState, units: TimedUnits) -> LogRow:
         status=unit.status.value,
         number=unit.number,
         kind=unit.kind.value,
-        cause=unit.cause,
+        cause=named(unit.cause, units.units),
         **asdict(units.of(unit.tid)),
     )
 

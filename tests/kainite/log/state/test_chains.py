@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.log.format.entry import UnitMeta
 from kainite.log.state.chains import Chains, named
+from kainite.log.state.unit_state import UnitState
+from kainite.uow.touches import NOTHING
 
 CHAINS = Chains(
     [
@@ -49,4 +52,5 @@ def test_chains_end_whatever_the_causes_say(holders: dict[int, int]) -> None:
     ],
 )
 def test_a_cause_names_the_unit_that_is_waited_for(cause: str | None, shown: str | None) -> None:
-    assert named(cause, {17: "T-4"}) == shown
+    holder = UnitState.dispatched(17, UnitMeta("T-4", 0), NOTHING)
+    assert named(cause, {17: holder}) == shown
