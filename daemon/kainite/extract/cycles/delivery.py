@@ -106,7 +106,7 @@ class Delivery:
 
     async def room(self) -> None:
         """Waits until a further cycle may be asked for ahead."""
-        await self._changes.until(lambda: self._held() < self._ahead_bytes)
+        await self._changes.until(lambda: self.held_bytes < self._ahead_bytes)
 
     async def put_early(self, messages: Sequence[bytes]) -> None:
         """Puts messages of a cycle that is not whole yet, behind all cycles that were handed over.
@@ -132,7 +132,7 @@ class Delivery:
         """Waits until the put is full, no further answer comes before it, or it has lingered long enough."""
 
         def enough() -> bool:
-            held = self._held()
+            held = self.held_bytes
             return self._awaited or not 0 < held < self._ahead_bytes or self._sink.filled_by(held)
 
         if self._sink.linger:
@@ -140,7 +140,9 @@ class Delivery:
                 async with time_limit(self._sink.linger):
                     await self._changes.until(enough)
 
-    def _held(self) -> int:
+    @property
+    def held_bytes(self) -> int:
+        """Returns the bytes of messages that were handed over and are not on the stream yet."""
         return sum(cycle.held_bytes for cycle in self._waiting)
 
     async def _deliver(self, group: Sequence[Cycle]) -> None:
