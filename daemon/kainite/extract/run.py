@@ -15,8 +15,11 @@ import logging
 from contextlib import nullcontext
 
 from kainite.aws import clients as aws
+from kainite.base import service_manager
+from kainite.base.errors import StoppedError
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
+from kainite.base.outage import wait_out_async
 from kainite.base.signals import Signals
 from kainite.child.program_lookup import find
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
@@ -86,9 +89,14 @@ async def extract(
     else:
         delivery = Delivery(sink, offset_file, progress, extract.ahead_bytes)
         extraction = CyclicExtraction(extract, child, delivery, progress, patience, stop)
-    shards = await sink.open()
+    try:
+        shards = await wait_out_async(sink.open, stop, f"stream {settings.stream.name}")
+    except StoppedError:
+        progress.close()
+        return
     event(logger, logging.INFO, "extraction started", stream=settings.stream.name, shards=shards)
     progress.say("started", stream=settings.stream.name, shards=shards)
+    service_manager.tell(service_manager.READY, service_manager.status(f"puts on stream {settings.stream.name}"))
     try:
         await extraction.run(once=once)
     finally:

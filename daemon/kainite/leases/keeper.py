@@ -97,6 +97,10 @@ class LeaseKeeper:
         """Returns the seconds since the table last answered a whole round; None before the first."""
         return self._taker.seconds_since_round
 
+    async def ready(self) -> None:
+        """Waits until the table has answered a first whole round."""
+        await self._taker.ready.wait()
+
     @property
     def to_be_read(self) -> frozenset[str] | None:
         """Returns all shards that are to be read, by any worker: leases that are not at SHARD_END; None while unknown.
@@ -138,7 +142,7 @@ class LeaseKeeper:
         """Takes and renews until cancelled; the held leases then stay held for :meth:`close`.
 
         Raises:
-            KainiteError: an error that waiting does not repair, or that has lasted since the start.
+            KainiteError: an error that waiting does not repair.
         """
         tasks = (
             asyncio.create_task(self._renewer.run(), name="lease renewal"),
