@@ -11,7 +11,7 @@ FIRST ?= 0
 JOBS ?= $(shell nproc)
 UPGRADE ?= --upgrade
 
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.kainite-set-up
 PEERS := $(VENV)/peers
@@ -27,7 +27,7 @@ pip_install = $(BIN)/uv pip install --quiet --constraint hashes.txt --build-cons
 simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --jobs $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long check format fuzz validate bench pins docs dist sbom audit clean
+.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-pythons check format fuzz validate bench pins docs dist sbom audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ test-localstack: peers ## Run the tests that need LocalStack, which they start t
 
 test-long: peers ## Run the tests that take minutes: Spark clusters, hosts killed together, a demo
 	$(BIN)/pytest -n 0 -m long $(TESTS)
+
+test-pythons: ## Run the daemon's tests on each Python of this machine: make test-pythons TESTS=tests/kainite/child
+	@tools/pythons $(TESTS)
 
 simulate: setup ## Run the simulator: make simulate SEEDS=5000 FIRST=20000
 	$(simulation) --first $(FIRST) --seeds $(SEEDS) --aim each --keep-going

@@ -21,6 +21,7 @@ from kainite.base.errors import FleetUnavailableError, StoppedError
 from kainite.base.logs import event
 from kainite.base.outage import wait_out
 from kainite.base.retry import Backoff
+from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
 from kainite.fleet.programs.programs import DutyPrograms
 from kainite.fleet.steps.member import FleetMember
@@ -93,7 +94,7 @@ class FleetService:
                 await wait_out(self._store.create, stop, "the fleet's table")
             await self._work(stop)
             self._member.closing = True
-            async with asyncio.timeout(max(grace, self._programs.longest_grace()) + CLOSING_MARGIN_S):
+            async with time_limit(max(grace, self._programs.longest_grace()) + CLOSING_MARGIN_S):
                 while not self._member.left:
                     await self._pause(await self._look())
         except TimeoutError:
