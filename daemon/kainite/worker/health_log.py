@@ -44,11 +44,19 @@ class HealthLog:
     Args:
         report: returns the present report.
         clock: seconds that only go forward.
+        became_ready: called once, at the first look at which the daemon is ready.
         about: the fields that say which daemon is ready.
     """
 
-    def __init__(self, report: Callable[[], HealthReport], clock: Callable[[], float], **about: str) -> None:
+    def __init__(
+        self,
+        report: Callable[[], HealthReport],
+        clock: Callable[[], float],
+        became_ready: Callable[[], None],
+        **about: str,
+    ) -> None:
         self._report = report
+        self._became_ready = became_ready
         self._about = about
         self._summary = NowAndThen(SUMMARY_S, clock, wait=SUMMARY_S)
         self._ready = False
@@ -67,6 +75,7 @@ class HealthLog:
         if report.ready and not self._ready:
             self._ready = True
             event(logger, logging.INFO, "daemon ready", **self._about)
+            self._became_ready()
         self._tell_hung({shard.status.shard: shard for shard in report.shards if shard.health is Health.HUNG})
         if self._summary.is_due():
             self._summarize(report)

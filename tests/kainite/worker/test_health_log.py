@@ -26,7 +26,12 @@ class Daemon:
         self.now = 0.0
         self.statuses: list[ShardStatus] = []
         self.worker = READY
-        self._log = HealthLog(lambda: judge(self.statuses, self.worker, LIMITS), lambda: self.now, stream="orders")
+        self.told_ready = 0
+        report = lambda: judge(self.statuses, self.worker, LIMITS)  # noqa: E731
+        self._log = HealthLog(report, lambda: self.now, self._became_ready, stream="orders")
+
+    def _became_ready(self) -> None:
+        self.told_ready += 1
 
     def look(self, *statuses: ShardStatus, at: float = 0.0) -> list[tuple[str, str, dict[str, Any]]]:
         """Takes a look; returns the level, the name and the fields of each event."""
@@ -46,9 +51,11 @@ def daemon(caplog: pytest.LogCaptureFixture) -> Daemon:
 def test_the_daemon_is_told_ready_once_it_is(daemon: Daemon, missing: dict[str, Any]) -> None:
     daemon.worker = replace(READY, **missing)
     assert daemon.look() == []
+    assert daemon.told_ready == 0
     daemon.worker = READY
     assert daemon.look() == [("INFO", "daemon ready", {"stream": "orders"})]
     assert daemon.look() == []
+    assert daemon.told_ready == 1
 
 
 def test_a_daemon_at_work_says_so_each_minute_with_the_records_since(daemon: Daemon) -> None:

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Debezium's change events, as Debezium Server puts them on Kinesis, to deltas and ends of units.
 
 A record's data is the event's value in JSON, with or without its schema; its partition key is the

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The records of AWS DMS's Kinesis target to deltas and ends of units.
 
 DMS sends no event for the end of a transaction. But each transaction's records are numbered from
