@@ -65,6 +65,7 @@ from kainite_spark.driver.pace import Pace
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog, Selection
+from kainite_spark.plan.passing import MAY_TOUCH, OVERTAKEN
 
 _LOG = logging.getLogger(__name__)
 
@@ -303,9 +304,13 @@ class _ApplyLoop:
         results = [outcome for outcome in news if outcome.status is not UnitStatus.IN_PROGRESS]
         self._summary.outcomes.update(outcome.status for outcome in results)
         for outcome in results:
+            uow = self._follower.units[outcome.tid].uow
             if outcome.status is UnitStatus.FAILED:
-                uow = self._follower.units[outcome.tid].uow
                 event(_LOG, logging.ERROR, "unit failed", uow=uow, id=outcome.tid, cause=outcome.cause)
+            elif outcome.cause is not None and MAY_TOUCH in outcome.cause:
+                event(_LOG, logging.WARNING, "failed unit not replaced", uow=uow, id=outcome.tid, cause=outcome.cause)
+            elif outcome.cause is not None and outcome.cause.startswith(OVERTAKEN):
+                event(_LOG, logging.WARNING, "failed unit replaced", uow=uow, id=outcome.tid, cause=outcome.cause)
 
     def _wait_or_raise(self, problem: KainiteError) -> None:
         """Waits after a problem that may pass; raises any other problem."""
