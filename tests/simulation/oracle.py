@@ -120,6 +120,23 @@ class Oracle:
             raise BrokenPromiseError(f"T-{number} is discarded, and was applied")
         self.allowed.gone.add(number)
 
+    def holds_back(self, number: int) -> bool:
+        """Returns whether a later transaction conflicts with this one."""
+        return any(number in earlier for earlier in self._conflicts.values())
+
+    def not_replaced(self, number: int) -> None:
+        """Notes that an operator discards a transaction that its correction does not replace.
+
+        The correction comes in its own place then: what waited for the transaction goes first.
+        """
+        if number in self.allowed.discarded:
+            return  # the correction is discarded, and was to stand for it
+        self.allowed.discarded.add(number)
+        for one in self._source.history:
+            if one.stands_for == number and number not in self.there:
+                one.stands_for = one.number
+        self._conflicts = {one.number: _earlier(self._source, one) for one in self._source.history}
+
     def close(self) -> None:
         self._connection.close()
         self._replayed.close()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kainite.log.format.entry import MISSING, UnitStatus
 from kainite.log.state.loading import low_water_mark
 from kainite.log.views.unit_times import load_units
+from kainite_spark.plan.passing import MAY_TOUCH
 from simulation.extras import MARGIN_S, Extra, Extras
 from simulation.faults import Effects
 from simulation.loop import EPOCH
@@ -301,13 +302,22 @@ class Operator:
         self._tries[uow] += 1
         tries = self._tries[uow]
         if number in self._corrected:
-            if self._world.faults.chance("retries in vain", uow, tries) < 0.1:
+            if self._may_be_touched(uow) or (self._world.oracle.hopeless(number) and tries > 3):
+                self._world.oracle.not_replaced(number)
+                self._ask("discard", uow)
+            elif self._world.faults.chance("retries in vain", uow, tries) < 0.1:
                 self._ask("retry", uow)
         elif tries > 2 and (number in self._poison or (self._world.oracle.hopeless(number) and tries > 3)):
             self._world.oracle.allowed.discarded.add(self._world.source.history[number - 1].stands_for)
             self._discards[self._ask("discard", uow)] = self._world.source.history[number - 1].stands_for
         else:
             self._ask("retry", uow)
+
+    def _may_be_touched(self, uow: str) -> bool:
+        """Returns whether the log says that the unit's correction waits for it, and does not replace it."""
+        store = self._world.store
+        units = load_units(store, "0", low_water_mark(store, "0")).units.values()
+        return any(MAY_TOUCH in (one.cause or "") and f"discard {uow}," in (one.cause or "") for one in units)
 
     def _give_up(self, uow: str) -> None:
         """Discards, now and then, a unit that the apply job may just be applying."""
@@ -316,6 +326,8 @@ class Operator:
             return
         tries = self._tries[f"{uow} in progress"] = self._tries[f"{uow} in progress"] + 1
         source = self._world.source.history[int(number) - 1]
+        if self._corrected and self._world.oracle.holds_back(int(number)):
+            return  # a correction would discard what fails for the lack of it
         chosen = self._world.faults.chance("gives up in progress", uow, tries) < GIVES_UP
         if chosen and source.stands_for == int(number) not in self._corrected:
             self._in_hand.add(int(number))

@@ -266,13 +266,14 @@ def _with_stream(rng: Random, more: More) -> More:
 
 
 def _with_one_failure(plan: Scenario) -> Scenario:
-    """Returns the scenario without other failures than that of the corrected unit.
+    """Returns the scenario without other failures, of units that the correction may replace, than the corrected one's.
 
-    A correction discards each failed unit that it conflicts with, and another one would be lost. With a full backlog
-    the correction would not be read.
+    A correction discards each failed unit of which it writes a row, and another one would be lost. What the target
+    refuses at first may fail, if the correction writes no row of it. With a full backlog the correction would not be
+    read.
     """
     style = replace(plan.style, befores=True, deletes_told=True, cascades_told=True)
-    return replace(plan, refused=(), style=style, more=replace(plan.more, changes=(), pauses=(), backlog_units=0))
+    return replace(plan, style=style, more=replace(plan.more, changes=(), pauses=(), backlog_units=0))
 
 
 def _shared(plan: Scenario, rng: Random) -> Scenario:

@@ -58,6 +58,11 @@ class Transaction:
     written: set[Token] = field(default_factory=set)
     read: set[Token] = field(default_factory=set)
 
+    @property
+    def rows(self) -> set[Token]:
+        """Returns the tokens of the rows that it writes."""
+        return {token for token in self.written if token[0] == "row"}
+
     def shared(self, other: Transaction) -> set[Token]:
         """Returns what the transactions conflict on."""
         return (self.written & (other.written | other.read)) | (self.read & other.written)
@@ -202,6 +207,19 @@ class Source:
     def state(self) -> dict[str, Rows]:
         """Returns the rows that the history leads to."""
         return self._now
+
+    def refused(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns which transactions the target refuses at first, of these numbers and of those before a correction.
+
+        A correction would discard a failed transaction of which it writes a row. So none of these is refused, and in
+        its place one that the correction may touch.
+        """
+        corrections = [one for one in self.history if one.kind != "normal"]
+        if not corrections:
+            return numbers
+        touched = [n for n in range(1, corrections[0].number) if self.history[n - 1].shared(corrections[0])]
+        some = (*numbers, *touched[-3:])
+        return tuple(sorted({n for n in some if not any(one.rows & self.history[n - 1].rows for one in corrections)}))
 
     def ddl(self) -> str:
         """Returns what makes the target's first tables; a transaction whose name is in ``refused`` is refused."""

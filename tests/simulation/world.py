@@ -102,6 +102,7 @@ class World:
         self.source = Source(
             Random(f"source {plan.seed}"), plan.transactions, plan.style, plan.more.changes, corrected
         )  # fmt: skip
+        self.plan = plan = replace(plan, refused=self.source.refused(plan.refused))
         self.source.odd = OddUnits(plan.more.odd)
         self.table = SimTable()
         self.stream = SimStream(

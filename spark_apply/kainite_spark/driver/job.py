@@ -46,6 +46,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 from kainite.base.errors import KainiteError, SparkStalledError, SparkUnavailableError, TargetRejectedError
 from kainite.base.logs import event
@@ -66,6 +67,7 @@ from kainite_spark.driver.pace import Pace
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog, Selection
+from kainite_spark.plan.passing import MAY_TOUCH, OVERTAKEN
 
 _LOG = logging.getLogger(__name__)
 
@@ -306,9 +308,15 @@ class _ApplyLoop:
         self._summary.outcomes.update(outcome.status for outcome in results)
         for outcome in results:
             if outcome.status is UnitStatus.FAILED:
-                unit = self._follower.units[outcome.tid]
-                about = unit_fields(unit.uow, unit.tid, unit.tables)
-                event(_LOG, logging.ERROR, "unit failed", **about, cause=outcome.cause)
+                event(_LOG, logging.ERROR, "unit failed", **self._about(outcome), cause=outcome.cause)
+            elif outcome.cause is not None and MAY_TOUCH in outcome.cause:
+                event(_LOG, logging.WARNING, "failed unit not replaced", **self._about(outcome), cause=outcome.cause)
+            elif outcome.cause is not None and outcome.cause.startswith(OVERTAKEN):
+                event(_LOG, logging.WARNING, "failed unit replaced", **self._about(outcome), cause=outcome.cause)
+
+    def _about(self, outcome: Outcome) -> dict[str, Any]:
+        unit = self._follower.units[outcome.tid]
+        return unit_fields(unit.uow, unit.tid, unit.tables)
 
     def _wait_or_raise(self, problem: KainiteError) -> None:
         """Waits after a problem that may pass; raises any other problem."""

@@ -36,7 +36,9 @@ class TouchedSchema(Generic[T]):
         family = self._families[table]
         told = [key for key in family.unique_keys if _tells(family, key)]
         return TablePlan(
-            rows=tuple(self._key("row", family, columns) for columns in family.primary_keys),
+            rows=tuple(
+                self._key("rows" if family.several else "row", family, columns) for columns in family.primary_keys
+            ),
             unique=tuple(self._key("unique", family, key.columns, key.nulls_distinct) for key in told),
             unclear=frozenset(
                 self.spelling.keyed("unique", family.name, (key.name,))("")
