@@ -18,6 +18,7 @@
 ``child``          scripted record processors
 ``runner``         Spark's part: tasks as processes of their own, lost, repeated and left behind
 ``parts``          the real daemon and the real apply job as simulated processes
+``taken_along``    deletes that a transaction's cascades make by themselves
 ``scenario``       what a seed means; and aims, which turn seeds to rare events
 ``hosts``          the processes of a world: kept going, killed, frozen
 ``world``          one run of a scenario

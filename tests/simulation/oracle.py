@@ -73,7 +73,7 @@ class Oracle:
         self._by_name = {transaction.name: transaction for transaction in source.history}
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._version = -1
-        self._replayed = Replay(source.tables)
+        self._replayed = Replay(source.tables, told=source.tells_parents)
         self._conflicts = {one.number: _earlier(source, one) for one in source.history}
         self._excused = _closure(source, allowed.excused, self._conflicts)
         self.there: dict[int, Transaction] = {}

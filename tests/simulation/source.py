@@ -203,6 +203,11 @@ class Source:
         """Returns the rows that the history leads to."""
         return self._now
 
+    @property
+    def tells_parents(self) -> bool:
+        """Returns whether deletes tell the row that they delete."""
+        return self._style.befores or self._style.deletes_told
+
     def ddl(self) -> str:
         """Returns what makes the target's first tables; a transaction whose name is in ``refused`` is refused."""
         return (
@@ -389,8 +394,8 @@ class Source:
 
     def _children(self, child: SourceTable, reference: Reference, parent: Row) -> list[Key]:
         """Returns the rows that refer to a parent's row."""
-        named = _folded(parent.get(reference.named))
-        found = (key for key, row in self._now[child.name].items() if _folded(row.get(reference.column)) == named)
+        named = folded(parent.get(reference.named))
+        found = (key for key, row in self._now[child.name].items() if folded(row.get(reference.column)) == named)
         return sorted(found) if named is not None else []
 
     def _make(self, transaction: Transaction, write: Write) -> bool:
@@ -430,11 +435,11 @@ class Source:
             if table.unique and "code" in image and image["code"] != other.get("code"):
                 transaction.written.add(("unique", table.name, image["code"]))
             for column in sorted(named):
-                if column in image and _folded(image[column]) != _folded(other.get(column)):
-                    transaction.written.add(("existence", table.name, column, _folded(image[column])))
+                if column in image and folded(image[column]) != folded(other.get(column)):
+                    transaction.written.add(("existence", table.name, column, folded(image[column])))
             for r in table.declared(self._number):
-                if r.column in image and _folded(image[r.column]) != _folded(other.get(r.column)):
-                    transaction.read.add(("existence", r.parent, r.named, _folded(image[r.column])))
+                if r.column in image and folded(image[r.column]) != folded(other.get(r.column)):
+                    transaction.read.add(("existence", r.parent, r.named, folded(image[r.column])))
 
     def _value(self) -> int:
         self._next += 1
@@ -462,14 +467,14 @@ class Source:
         if reference.column != "up":
             return False
         rows = self._now[reference.parent]
-        by_name = {_folded(row.get(reference.named)): name for name, row in rows.items()}
+        by_name = {folded(row.get(reference.named)): name for name, row in rows.items()}
         for _ in range(len(rows) + 1):
             if key is None or key not in rows:
                 return False
             if key == child:
                 return True
             up = rows[key].get("up")
-            key = None if up is None else by_name.get(_folded(up))
+            key = None if up is None else by_name.get(folded(up))
         return True
 
 
@@ -477,5 +482,6 @@ def _key(table: SourceTable, row: Mapping[str, Any]) -> Row:
     return {column: row[column] for column in table.key}
 
 
-def _folded(value: Any) -> Any:
+def folded(value: Any) -> Any:
+    """Returns a value as foreign keys compare it."""
     return value.casefold() if isinstance(value, str) else value

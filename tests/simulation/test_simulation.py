@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -180,6 +181,45 @@ def test_a_child_that_has_not_left_its_parent_may_be_changed_before_the_parent_g
         assert list(replay.database.rows(tables["child"]).values()) == [{"id": 1, "v": 7}]
     finally:
         replay.close()
+
+
+OWNED: Tables = {
+    "parent": SourceTable("parent"),
+    "child": SourceTable("child", references=(Reference("p", "parent", on_delete="CASCADE"),)),
+    "toy": SourceTable("toy", references=(Reference("p", "child", on_delete="CASCADE"),)),
+    "guest": SourceTable("guest", references=(Reference("p", "parent", on_update="SET NULL"),)),
+}
+
+
+def deleted(table: str, id: int, **old: int) -> Write:
+    return Write(table, "delete", {"id": id}, {}, {"id": id, **old})
+
+
+@pytest.mark.parametrize(
+    ("missing", "told", "passes"),
+    [
+        pytest.param(deleted("child", 9, p=1), True, True, id="its parent goes"),
+        pytest.param(deleted("child", 9, p=2), True, False, id="another parent goes"),
+        pytest.param(deleted("child", 9, p=2), False, True, id="nobody knows which parent it had"),
+        pytest.param(deleted("child", 9), True, False, id="without a parent"),
+        pytest.param(deleted("toy", 9, p=5), True, True, id="the parent of a parent goes"),
+        pytest.param(deleted("guest", 9, p=1), True, False, id="another action"),
+        pytest.param(write("child", "update", 9, v=1), True, False, id="an update"),
+    ],
+)
+def test_only_what_a_cascade_of_the_same_transaction_reaches_may_be_gone(
+    missing: Write, told: bool, passes: bool
+) -> None:
+    writes = [missing, deleted("parent", 1)]
+    some = [
+        Transaction("T-1", 1, stands_for=1, writes=[write("parent", "insert", 1)]),
+        Transaction("T-2", 2, stands_for=2, writes=writes),
+    ]
+    for behind in ((), (2,)):
+        replay = Replay(OWNED, told=told)
+        taken = contextlib.nullcontext() if passes and behind else pytest.raises(sqlite3.IntegrityError)
+        with contextlib.closing(replay), taken:
+            replay.add(some, {one.number: one for one in some}, behind)
 
 
 @pytest.mark.parametrize(
