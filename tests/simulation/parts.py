@@ -84,8 +84,8 @@ from simulation.child import SimPipes
 from simulation.faults import Faults
 from simulation.loop import EPOCH, Hub, Process, SimEvent, SimThreading, SimTime
 from simulation.network import SimNetwork
+from simulation.plan import Scenario
 from simulation.runner import SimRunner
-from simulation.scenario import Scenario
 
 BLOCK = 4
 """Ids in a block of a striped partition: a history has few."""

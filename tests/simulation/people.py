@@ -21,7 +21,7 @@ from simulation.faults import Effects
 from simulation.loop import EPOCH
 from simulation.odd import NUMBERED
 from simulation.oracle import Allowed
-from simulation.scenario import Scenario
+from simulation.plan import Scenario
 from simulation.schema import Change, SourceTable, Tables, ddl, rebuilding
 from simulation.source import Source, commit_time
 from simulation.stream import TOP

@@ -12,12 +12,13 @@ from random import Random
 
 import pytest
 
+from simulation.aims import AIMS
 from simulation.faults import chance
 from simulation.mutation import Mutation
 from simulation.mutations import MUTATIONS, RARE
 from simulation.people import change_script
 from simulation.replay import Replay
-from simulation.scenario import AIMS, scenario
+from simulation.scenario import scenario
 from simulation.schema import Change, Reference, SourceTable, Tables
 from simulation.source import Database, Row, Source, Style, Transaction, Write
 from simulation.tested import TESTED, ShownByTest

@@ -34,8 +34,8 @@ from simulation.odd import OddUnits
 from simulation.oracle import BrokenPromiseError, Oracle
 from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, settings_of
 from simulation.people import Operator, Producer, allowed
+from simulation.plan import Incident, Scenario
 from simulation.runner import SimRunner
-from simulation.scenario import Incident, Scenario
 from simulation.source import Source
 from simulation.stream import SimKinesis, SimStream
 from simulation.target import Gate, Limits, Lock, SimTarget
