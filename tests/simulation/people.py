@@ -252,8 +252,11 @@ class Operator:
         self._in_hand: set[int] = set()  # discarded in progress; the log does not say yet what became of them
 
     def begin(self) -> None:
-        """Gives a unit up now and then, where units are discarded at all."""
-        if self._poison:
+        """Gives a unit up now and then, where units are discarded at all, and no correction is to come.
+
+        What is behind a discarded unit may fail, and a correction discards each failed unit that it conflicts with.
+        """
+        if self._poison and not self._corrected:
             self._world.hub.after(GIVE_UP_LOOK_S, self._look_in_progress)
 
     def _look_in_progress(self) -> None:
