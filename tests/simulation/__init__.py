@@ -20,6 +20,7 @@
 ``parts``          the real daemon and the real apply job as simulated processes
 ``taken_along``    deletes that a transaction's cascades make by themselves
 ``scenario``       what a seed means; and aims, which turn seeds to rare events
+``went_back``      a target that is set back, and the person who puts it right
 ``hosts``          the processes of a world: kept going, killed, frozen
 ``world``          one run of a scenario
 ``programs``       programs on the log, and the oracle of an applications' partition

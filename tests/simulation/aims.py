@@ -15,6 +15,7 @@ from simulation.aims_apply import (
     new_table,
     one_batch,
     target_away,
+    target_set_back,
 )
 from simulation.aims_links import bad_links, cut_off_for_good, no_database, refused_for_good, slow_reports, small_budget
 from simulation.aims_owner import (
@@ -75,4 +76,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "odd units": odd_units,
     "programs": programs,
     "begins at latest": begins_at_latest,
+    "target set back": target_set_back,
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from simulation.disturbances import calm
-from simulation.plan import Incident, Scenario
+from simulation.plan import Incident, Scenario, SetBack
 from simulation.schema import Change
 
 
@@ -79,6 +79,22 @@ def child_leaves(plan: Scenario, rng: Random) -> Scenario:
     leaves = rng.randrange(4, plan.transactions)
     style = replace(plan.style, befores=False, leaves=leaves)
     return replace(plan, style=style, max_units=leaves - 2, group_units=rng.choice((1, 3)))
+
+
+def target_set_back(plan: Scenario, rng: Random) -> Scenario:
+    """Sets the target back in the middle of the run; a person takes it as it is in the end, or does not."""
+    at = rng.uniform(5.0, 35.0)
+    more = replace(
+        plan.more, set_back=SetBack(at, min(at, rng.choice((0.02, 0.3, 3.0, 15.0, 60.0))), rng.random() < 0.6),
+        tidy_every=rng.choice((1, 3, 50)), backlog_units=0,  # a full backlog would stop the collecting
+    )  # fmt: skip
+    rates = {"unanswered": 0.01, "slow": 0.02, "job_lost": 0.05, "kill_after": 0.003} if rng.random() < 0.6 else {}
+    kills = tuple(Incident(rng.uniform(2.0, 38.0), "kill", rng.randrange(3), 0.0) for _ in range(rng.choice((0, 1, 3))))
+    return replace(
+        plan, until=40.0, transactions=30, rates=rates, drivers=rng.choice((1, 2)), more=more,
+        incidents=tuple(sorted(kills, key=lambda incident: incident.at)),
+        style=replace(plan.style, befores=True, deletes_told=True, cascades_told=True),
+    )  # fmt: skip
 
 
 def target_away(plan: Scenario, rng: Random) -> Scenario:

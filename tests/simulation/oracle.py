@@ -100,6 +100,15 @@ class Oracle:
             self.there[one.stands_for] = one
         return next((wrong for one in fresh if (wrong := self._early(one, fresh))), None) or self._torn(fresh)
 
+    def begin_anew(self) -> None:
+        """Takes the target as it is now: somebody has replaced it."""
+        self._version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        names = [name for (name,) in self._connection.execute(f"SELECT what FROM {JOURNAL} ORDER BY rowid")]
+        self.there = {one.stands_for: one for name in names if (one := self._by_name.get(name)) is not None}
+        self._replayed.close()
+        self._replayed = Replay(self._source.tables, told=self._source.tells_parents)
+        self._replayed.add([one for _, one in sorted(self.there.items())], self.there)
+
     def missing(self) -> list[str]:
         """Returns the transactions that are not there."""
         places = {one.stands_for for one in self._source.history}

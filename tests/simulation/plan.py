@@ -120,6 +120,7 @@ class More:
         trims: when what records vanish from the stream that nobody may have read: time, and their age, seconds.
         chunk_bytes: the log's store is that of DynamoDB, with items of so many bytes; 0: a store in memory.
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
+        set_back: when the target goes back to an earlier state of its own; None for never.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
     """
 
@@ -154,7 +155,17 @@ class More:
     chunk_bytes: int = 0
     stripes: int = 1
     striped_from: float = 0.0
+    set_back: SetBack | None = None
     programs: Programs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetBack:
+    """The target goes back, ``at`` seconds, to its state ``age`` seconds before; ``adopted``: a person takes it so."""
+
+    at: float
+    age: float
+    adopted: bool
 
 
 @dataclass(frozen=True, slots=True)
