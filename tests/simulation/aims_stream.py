@@ -106,6 +106,7 @@ def odd_units(plan: Scenario, rng: Random) -> Scenario:
     """Lets children emit what is no unit of work; the source tells all else, and repeats much of it."""
     style = replace(plan.style, befores=True, deletes_told=True, cascades_told=True)
     kills = tuple(Incident(rng.uniform(2.0, 20.0), "kill", rng.randrange(2), 0.0) for _ in range(rng.choice((0, 2))))
+    plan = replace(plan, uow_timeout=60.0)
     more = replace(plan.more, odd=some_odd(rng, plan, 1.0))
     rates = {"unanswered": 0.02, "child_dies": 0.05}
     return replace(plan, style=style, until=25.0, incidents=kills, rates=rates, more=more)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Final
 
 from simulation import odd
 from simulation.odd import Odd
 from simulation.plan import LINK_KINDS, OWNER, Incident, Scenario
+
+LONGEST_WAIT_S: Final = 100.0
+"""The longest ``uowTimeoutMillis`` after which a run can wait for a unit to fail, seconds."""
 
 
 def some_odd(rng: Random, plan: Scenario, share: float) -> tuple[Odd, ...]:
     """Returns odd units behind some transactions, or in their place."""
     if rng.random() >= share:
         return ()
-    kinds = odd.KINDS if plan.style.numbers else [kind for kind in odd.KINDS if kind != odd.DOUBLED]
+    kinds = [kind for kind in odd.KINDS if plan.style.numbers or kind not in odd.IN_ORDER_ALONE]
+    if plan.uow_timeout > LONGEST_WAIT_S:
+        kinds = [kind for kind in kinds if kind != odd.FAR]
     numbers = rng.sample(range(1, plan.transactions + 1), rng.choice((1, 2, 4)))
     return tuple(Odd(number, rng.choice(kinds)) for number in numbers)
 

@@ -327,8 +327,8 @@ class Operator:
 
     def _heard_of(self, uow: str, status: UnitStatus) -> None:
         """Takes up what the log says became of a unit that was discarded in progress."""
-        number = uow.partition("-")[2]
-        if number.isdigit() and int(number) in self._in_hand:
+        name, _, number = uow.partition("-")
+        if name == "T" and number.isdigit() and int(number) in self._in_hand:
             self._in_hand.remove(int(number))
             if status is UnitStatus.COMMITTED:
                 self._world.oracle.allowed.discarded.remove(int(number))
