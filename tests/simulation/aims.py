@@ -28,6 +28,7 @@ from simulation.aims_owner import (
     rivals,
     snapshots,
     striped,
+    thousands,
 )
 from simulation.aims_stream import (
     aggregates,
@@ -77,4 +78,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "programs": programs,
     "begins at latest": begins_at_latest,
     "target set back": target_set_back,
+    "thousands": thousands,
 }

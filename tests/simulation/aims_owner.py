@@ -88,6 +88,25 @@ def long_history(plan: Scenario, rng: Random) -> Scenario:
     )  # fmt: skip
 
 
+def thousands(plan: Scenario, rng: Random) -> Scenario:
+    """Makes a history of thousands of units, which costs little each; owners and apply jobs are killed."""
+    kills = tuple(
+        Incident(at, "kill", rng.choice((OWNER, 0, 1, 2)), 0.0)
+        for at in sorted(rng.uniform(10.0, 60.0) for _ in range(rng.choice((0, 2, 4))))
+    )
+    more = replace(
+        plan.more, feed_credit=rng.choice((0, 1 << 22)), aggregated=1.0, prefix=False, tidy_every=rng.choice((1, 50)),
+        stripes=rng.choice((1, 3)), window=rng.choice((64, 1_000)), chunk_bytes=rng.choice((0, 0, 380_000)),
+    )  # fmt: skip
+    return replace(
+        plan, until=60.0, transactions=rng.choice((2_000, 2_000, 3_000, 5_000)), incidents=kills,
+        rates=rng.choice(({}, {"unanswered": 0.002, "late": 0.001, "job_lost": 0.01})),
+        snapshot_entries=rng.choice((500, 20_000)), max_units=rng.choice((200, 2_000)), group_units=500, more=more,
+        daemons=2, hosts=5, one_worker=False,
+        style=replace(plan.style, rich=False, befores=True, deletes_told=True, cascades_told=True),
+    )  # fmt: skip
+
+
 def programs(plan: Scenario, rng: Random) -> Scenario:
     """Runs owners of an applications' partition, and programs that append to it; links and hosts fail."""
     until = rng.choice((10.0, 20.0, 30.0))

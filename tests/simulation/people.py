@@ -41,6 +41,9 @@ TABLE_LOOK_S = 1.0
 GIVE_UP_LOOK_S = 1.5
 """Seconds between two looks for units that are in progress."""
 
+LOOK_S = 3.0
+"""Seconds between two looks for units that have failed; more of them where a history has many units."""
+
 GIVES_UP = 0.03
 """How likely a unit that is in progress, or blocked, is discarded at a look."""
 
@@ -294,7 +297,7 @@ class Operator:
                 self._ask("retry", unit.uow)
             elif self._world.plan.may_fail:
                 self._resolve(unit.uow)
-        self._world.hub.after(3.0, self._look)
+        self._world.hub.after(LOOK_S * (1 + self._world.plan.transactions // 500), self._look)
 
     def _resolve(self, uow: str) -> None:
         if uow.startswith(MISSING):

@@ -53,6 +53,9 @@ MOST_RECORDS = 13
 MOST_TOGETHER = 20
 """Most messages that the source puts in one aggregate."""
 
+AUDIT_S = 2.0
+"""Seconds between two looks at the whole log; more of them where a history has many units."""
+
 LATE = 12.0
 """Seconds for which the world goes on after that, and after the last zombie has woken up."""
 
@@ -309,11 +312,11 @@ class World:
             self.hosts.broken(f"{len(state.units)} units wait to be applied; the bound is {bound}")
         if self.stream_lost.numbers:  # what else is there cannot be demanded any more
             self.settled = self.producer.done and self.stream_lost.judged(self.oracle.there, self.stream.filled) is None
-            self.hub.after(2.0, self._audit)
+            self.hub.after(AUDIT_S, self._audit)
             return
         applied = not self.oracle.missing() and not state.units and not state.open and self.producer.done
         self.settled = applied or self.went_back.settles()
-        self.hub.after(2.0, self._audit)
+        self.hub.after(AUDIT_S * (1 + self.plan.transactions // 500), self._audit)
 
     def _reshard(self, incident: Incident) -> None:
         match incident.what:
