@@ -19,7 +19,9 @@
 ``runner``         Spark's part: tasks as processes of their own, lost, repeated and left behind
 ``parts``          the real daemon and the real apply job as simulated processes
 ``taken_along``    deletes that a transaction's cascades make by themselves
-``scenario``       what a seed means; and aims, which turn seeds to rare events
+``plan``           what a run is made of
+``scenario``       what a seed means
+``aims``           variants of seeds that are turned towards rare events
 ``went_back``      a target that is set back, and the person who puts it right
 ``hosts``          the processes of a world: kept going, killed, frozen
 ``world``          one run of a scenario

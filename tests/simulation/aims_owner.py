@@ -103,7 +103,7 @@ def thousands(plan: Scenario, rng: Random) -> Scenario:
     )
     more = replace(
         plan.more, feed_credit=rng.choice((0, 1 << 22)), aggregated=1.0, prefix=False, tidy_every=rng.choice((1, 50)),
-        stripes=rng.choice((1, 3)), window=_window(plan), chunk_bytes=rng.choice((0, 0, 380_000)),
+        stripes=rng.choice((1, 3)), window=_window(plan), entry_cost=0.0, chunk_bytes=rng.choice((0, 0, 380_000)),
     )  # fmt: skip
     return replace(
         plan, until=60.0, transactions=rng.choice((2_000, 2_000, 3_000, 5_000)), incidents=kills,

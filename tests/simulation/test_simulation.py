@@ -39,6 +39,9 @@ FIXED = (51, 60, 71, 80, 160, 237, 275, 20, 53, 65, 77, 104, 117, 123, 124, 128,
 """Some seeds that have found something; then those that have most pairs of kinds of faults, settings and styles: more
 of them than the first 47 seeds have."""
 
+SET_BACK = (1, 5, 21)
+"""Seeds in which a target that is set back is refused and adopted."""
+
 PROGRAMS = range(12)
 """Seeds of programs on the log."""
 
@@ -47,6 +50,7 @@ QUICK = (
     "conflicting units on one instance",
     "turn of a numbered unit",
     "blocked behind failed",
+    "a target that went back is refused",
     "locks of an append",
     "an append is durable before it is told",
     "a lock failure names what is durable",
@@ -63,6 +67,16 @@ def test_each_schedule_of_the_fixed_list_ends_as_promised() -> None:
 def test_each_schedule_of_programs_ends_as_promised() -> None:
     seeds = [argument for seed in PROGRAMS for argument in ("--seed", str(seed))]
     assert f"{len(PROGRAMS)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "programs")
+
+
+def test_each_schedule_with_a_target_that_is_set_back_ends_as_promised() -> None:
+    seeds = [argument for seed in SET_BACK for argument in ("--seed", str(seed))]
+    assert f"{len(SET_BACK)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "target set back")
+
+
+@pytest.mark.timeout(300)
+def test_a_history_of_thousands_of_units_ends_as_promised() -> None:
+    assert "1 schedules" in simulate("--seed", "2", "--shrink", "0", "--aim", "thousands")
 
 
 @pytest.mark.timeout(300)
