@@ -20,7 +20,7 @@ def some_odd(rng: Random, plan: Scenario, share: float) -> tuple[Odd, ...]:
         return ()
     kinds = [kind for kind in odd.KINDS if plan.style.numbers or kind not in odd.IN_ORDER_ALONE]
     if plan.uow_timeout > LONGEST_WAIT_S:
-        kinds = [kind for kind in kinds if kind != odd.FAR]
+        kinds = [kind for kind in kinds if kind not in odd.AFTER_A_WAIT]
     numbers = rng.sample(range(1, plan.transactions + 1), rng.choice((1, 2, 4)))
     return tuple(Odd(number, rng.choice(kinds)) for number in numbers)
 
