@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Final
 
 from simulation.disturbances import apart, cut_off, some_incidents, to_owners
 from simulation.faults import KINDS
@@ -76,16 +77,15 @@ def in_items(plan: Scenario, rng: Random) -> Scenario:
     return replace(held, rates=rates, more=more)
 
 
-def _window(plan: Scenario) -> int:
-    """Returns how many names are remembered: all, where units have no numbers and a copy may come late."""
-    return 64 if plan.style.numbers else 10_000
+MANY_NAMES: Final = 10_000
+"""More than a long history has: a part that comes late, without its end, must not begin a forgotten unit anew."""
 
 
 def long_history(plan: Scenario, rng: Random) -> Scenario:
     """Makes a history of many hundreds of units, longer to read back than a lease runs; owners are killed."""
     kills = tuple(Incident(rng.uniform(10.0, 60.0), "kill", OWNER, 0.0) for _ in range(rng.choice((1, 2, 3))))
     more = replace(
-        plan.more, entry_cost=rng.choice((0.002, 0.01)), feed_credit=1 << 22, aggregated=1.0, window=_window(plan)
+        plan.more, entry_cost=rng.choice((0.002, 0.01)), feed_credit=1 << 22, aggregated=1.0, window=MANY_NAMES
     )
     return replace(
         plan, until=60.0, transactions=rng.choice((500, 800, 1_200)), incidents=kills, rates={"unanswered": 0.002},
@@ -103,7 +103,7 @@ def thousands(plan: Scenario, rng: Random) -> Scenario:
     )
     more = replace(
         plan.more, feed_credit=rng.choice((0, 1 << 22)), aggregated=1.0, prefix=False, tidy_every=rng.choice((1, 50)),
-        stripes=rng.choice((1, 3)), window=_window(plan), entry_cost=0.0, chunk_bytes=rng.choice((0, 0, 380_000)),
+        stripes=rng.choice((1, 3)), window=MANY_NAMES, entry_cost=0.0, chunk_bytes=rng.choice((0, 0, 380_000)),
     )  # fmt: skip
     return replace(
         plan, until=60.0, transactions=rng.choice((2_000, 2_000, 3_000, 5_000)), incidents=kills,
