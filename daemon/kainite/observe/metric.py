@@ -369,6 +369,20 @@ LOG_LINES_DROPPED = Metric(
     "Lines on standard error that were dropped because nobody read them in time.",
 )  # fmt: skip
 
+CERTIFICATE_EXPIRY = Metric(
+    "Log", "CertificateExpiry", "kainite_certificate_expiry_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
+    "Time until the first certificate in logCertificateFile ends; 0 without one.", MetricsLevel.DETAILED,
+)  # fmt: skip
+ACCESS_FILES_READ = Metric(
+    "Log", "AccessFilesRead", "kainite_access_files_read_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Changed certificates and secrets of the log's ports that are in force.", MetricsLevel.DETAILED,
+)  # fmt: skip
+ACCESS_FILES_REFUSED = Metric(
+    "Log", "AccessFilesRefused", "kainite_access_files_refused_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Changed certificates and secrets of the log's ports that cannot be used, so that the old ones hold.",
+    MetricsLevel.DETAILED,
+)  # fmt: skip
+
 DAEMON_METRICS: tuple[Metric, ...] = (
     RECORDS_PROCESSED, DATA_BYTES_PROCESSED, MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME, GET_RECORDS_TIME,
     GET_RECORDS_SUCCESS, EXPIRED_ITERATOR, INITIALIZE_TIME, SHUTDOWN_TIME, CURRENT_LEASES, LOST_LEASES, TOTAL_LEASES,
@@ -378,13 +392,14 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LATE_UNITS, WATERMARK_BEHIND,
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
     LOG_REFUSED, LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES, LOG_LINES_DROPPED,
+    CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED,
 )  # fmt: skip
 """The metrics that ``kainite run`` and ``kainite log serve`` publish."""
 
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
     MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
-    LOG_LINES_DROPPED,
+    LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED,
 )  # fmt: skip
 """The metrics that ``kainite apply`` publishes."""
 

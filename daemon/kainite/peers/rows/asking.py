@@ -62,7 +62,7 @@ async def ask_owner(
 
 async def _ask(address: OwnerAddress, access: Access, request: RowRequest) -> RowAnswer:
     who = access.introduce(NAME, LOG_USER, address.token)
-    async with linked(PEERS, address, who, tls=access.client_tls, limits=OWNER_LIMITS) as link:
+    async with linked(PEERS, address, who, tls=access.client_tls(), limits=OWNER_LIMITS) as link:
         link.send(request)
         return _answer(await link.next())
 
