@@ -22,7 +22,7 @@ from simulation.faults import Effects
 from simulation.loop import EPOCH
 from simulation.odd import NUMBERED
 from simulation.oracle import Allowed
-from simulation.scenario import Scenario
+from simulation.plan import Scenario
 from simulation.schema import Change, SourceTable, Tables, ddl, rebuilding
 from simulation.source import Source, commit_time
 from simulation.stream import TOP
@@ -41,6 +41,9 @@ TABLE_LOOK_S = 1.0
 
 GIVE_UP_LOOK_S = 1.5
 """Seconds between two looks for units that are in progress."""
+
+LOOK_S = 3.0
+"""Seconds between two looks for units that have failed; more of them where a history has many units."""
 
 GIVES_UP = 0.03
 """How likely a unit that is in progress, or blocked, is discarded at a look."""
@@ -253,8 +256,11 @@ class Operator:
         self._in_hand: set[int] = set()  # discarded in progress; the log does not say yet what became of them
 
     def begin(self) -> None:
-        """Gives a unit up now and then, where units are discarded at all."""
-        if self._poison:
+        """Gives a unit up now and then, where units are discarded at all, and no correction is to come.
+
+        What is behind a discarded unit may fail, and a correction discards each failed unit that it conflicts with.
+        """
+        if self._poison and not self._corrected:
             self._world.hub.after(GIVE_UP_LOOK_S, self._look_in_progress)
 
     def _look_in_progress(self) -> None:
@@ -292,7 +298,7 @@ class Operator:
                 self._ask("retry", unit.uow)
             elif self._world.plan.may_fail:
                 self._resolve(unit.uow)
-        self._world.hub.after(3.0, self._look)
+        self._world.hub.after(LOOK_S * (1 + self._world.plan.transactions // 500), self._look)
 
     def _resolve(self, uow: str) -> None:
         if uow.startswith(MISSING):
@@ -336,8 +342,8 @@ class Operator:
 
     def _heard_of(self, uow: str, status: UnitStatus) -> None:
         """Takes up what the log says became of a unit that was discarded in progress."""
-        number = uow.partition("-")[2]
-        if number.isdigit() and int(number) in self._in_hand:
+        name, _, number = uow.partition("-")
+        if name == "T" and number.isdigit() and int(number) in self._in_hand:
             self._in_hand.remove(int(number))
             if status is UnitStatus.COMMITTED:
                 self._world.oracle.allowed.discarded.remove(int(number))

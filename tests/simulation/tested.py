@@ -79,6 +79,17 @@ def _only_the_fence(original: Any) -> Any:
     return lambda name, mark, found, acknowledged: original(name, mark, found, len(mark.tids))
 
 
+def _any_action_takes(original: Any) -> Any:
+    """Takes a row whose parent goes for one that goes along, whatever the foreign key does."""
+
+    def takers(self: Any, delta: Any) -> set[Any]:
+        parents = tuple(replace(parent, takes_along=parent.cascade is not None) for parent in self.parents)
+        taken: set[Any] = original(replace(self, parents=parents), delta)
+        return taken
+
+    return takers
+
+
 def _marks_go(original: Any) -> Any:
     def truncate(self: Any, below: int) -> None:
         self._marked = None
@@ -580,6 +591,9 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{CONFORMANCE}/test_unnumbered_units.py::test_a_row_makes_room_for_another_in_each_order_of_arrival"),
     _tested("a cascade that the source tells is met", f"{STATEMENTS}.steps:Stepper.cascaded", answering([]),
             f"{CONFORMANCE}/test_cascades_that_the_source_tells.py::test_two_tables_in_a_cycle"),
+    _tested("only a cascade takes a row along", "kainite.uow.touched.plan:TablePlan.takers", _any_action_takes,
+            f"{CONFORMANCE}/test_cascades_that_the_source_tells.py"
+            "::test_a_row_that_another_foreign_keys_cascade_passes_by_must_be_there"),
     # Values of all types, and what a source lists of its own actions.
     _tested("the source's session sets what texts depend on", "kainite.capture.postgresql.replication:_OPTIONS",
             value(""), "tests/end_to_end/test_types.py::test_every_type"),
