@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from kainite.base.clock import epoch_ms
 from kainite.base.errors import SettingsError
 from kainite.cli.lazy_group import LazyCommand, LazyCommands
 from kainite.cli.opened_log import opened_log
@@ -35,6 +37,7 @@ _LAZY = {
     "skip": LazyCommand("kainite.cli.skip_numbers:skip", "Give up numbers that are awaited (uowOrder=dense)."),
 }
 
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _COLOURS = {UnitStatus.FAILED: "red", UnitStatus.BLOCKED: "yellow", UnitStatus.COMMITTED: "green"}
 
 
@@ -76,11 +79,12 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
     else:
         rows = [row for row in read_present_rows(*opened) if wanted.takes(row) and (not uows or row.uow in uows)]
         shown = rows[-limit:] if limit else rows
+    now = epoch_ms()
     if as_json:
         for row in shown:
-            say_json(asdict(row))
+            say_json(asdict(row) | {"age_s": row.age_s(now), "now_ms": now})
     else:
-        stdout().print(_table(shown))
+        stdout().print(_table(shown, now))
 
 
 @log.command("who")
@@ -106,7 +110,7 @@ def who(properties: Path, table: str, key: tuple[str, ...], as_json: bool) -> No
         found = _read(settings, table, values)
     if as_json:
         for toucher in found:
-            say_json(asdict(toucher))
+            say_json(asdict(toucher) | {"waits_for_uow": _name_of(toucher.waits_for, found)})
     elif found:
         stdout().print(_touchers(found))
     else:
@@ -176,15 +180,21 @@ def _touchers(found: Sequence[Toucher]) -> Table:
     for name in ("ID", "UofW", "Status", "ETL JI", "Waits for", "Cause"):
         table.add_column(name, overflow="fold")
     for unit in found:
-        cells = (unit.id, unit.uow, unit.status, unit.instance, unit.waits_for, unit.cause)
+        holder = None if unit.waits_for is None else f"{unit.waits_for} ({_name_of(unit.waits_for, found)})"
+        cells = (unit.id, unit.uow, unit.status, unit.instance, holder, unit.cause)
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
     return table
 
 
-def _table(rows: list[LogRow]) -> Table:
+def _name_of(tid: int | None, found: Sequence[Toucher]) -> str | None:
+    return next((unit.uow for unit in found if unit.id == tid), None)
+
+
+def _table(rows: list[LogRow], now_ms: int) -> Table:
     from rich.table import Table
 
-    table = Table(title=None, header_style="bold")
+    now = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
+    table = Table(title=None, header_style="bold", caption=f"now: {now}")
     for name in ("Conflict", "ID"):
         table.add_column(name, justify="right")
     for name in ("UofW", "Queue ID", "ETL JI", "Signature"):
@@ -193,14 +203,15 @@ def _table(rows: list[LogRow]) -> Table:
         table.add_column(name, justify="right")
     table.add_column("Status")
     table.add_column("Seconds", justify="right")
+    table.add_column("Age", justify="right")
     table.add_column("Cause", overflow="fold")
     for row in rows:
         colour = _COLOURS.get(UnitStatus(row.status)) if row.status != COLLECTING else "cyan"
-        table.add_row(*_cells(row), style=colour)
+        table.add_row(*_cells(row, now_ms), style=colour)
     return table
 
 
-def _cells(row: LogRow) -> list[Text]:
+def _cells(row: LogRow, now_ms: int) -> list[Text]:
     from rich.text import Text
 
     cells = [
@@ -214,9 +225,18 @@ def _cells(row: LogRow) -> list[Text]:
         row.trans_out,
         row.status,
         row.took_s,
+        _lasted(row.age_s(now_ms)),
         row.cause,
     ]
     return [Text("" if cell is None else str(cell)) for cell in cells]
+
+
+def _lasted(seconds: float | None) -> str | None:
+    """Returns a time span in the largest unit of which it has two."""
+    if seconds is None:
+        return None
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), _UNITS[-1])
+    return f"{seconds // size:.0f} {unit}"
 
 
 def _shortened(signature: list[str], most: int = 4) -> str:

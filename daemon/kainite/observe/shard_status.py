@@ -19,6 +19,7 @@ class ShardStatus:
         last_record: seconds since the last batch with records was done; None before the first one.
         failures: children that failed in a row.
         stderr: the last line of standard error of the child, or of the one that failed before it; empty without one.
+        records: how many records were done since the consumer's start.
     """
 
     shard: str
@@ -30,3 +31,4 @@ class ShardStatus:
     last_record: float | None = None
     failures: int = 0
     stderr: str = ""
+    records: int = 0

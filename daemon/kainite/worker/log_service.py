@@ -21,9 +21,12 @@ from functools import partial
 from typing import NoReturn, TypeAlias
 
 from kainite.aws import clients as aws
+from kainite.base import service_manager
 from kainite.base.clock import boot_seconds
+from kainite.base.errors import StoppedError
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
+from kainite.base.outage import wait_out
 from kainite.base.signals import until_stopped
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.contract import LogStore
@@ -80,8 +83,8 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside, reload:
     settings = replace(settings, log=replace(settings.log, owner=f"{settings.log.owner} serve"))
     log, apply = settings.log, settings.apply
     load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
-    with aws_threads():
-        catalogue = await CurrentCatalogue.read(load)
+    with aws_threads(), contextlib.suppress(StoppedError):
+        catalogue = CurrentCatalogue(load, await wait_out(load, stop, "the target, for its tables"))
         dynamodb = aws.client("dynamodb", settings.aws)
         store = DynamoDBStore(dynamodb, log.table)
         holders = LeaseHolders(LeaseTable(dynamodb, settings.leases.table).holder, boot_seconds)
@@ -93,7 +96,7 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside, reload:
             shared, running = await stack.enter_async_context(
                 open_shared_log(
                     store, log, settings.uow, settings.stream.name, holders=holders, audit=audit,
-                    access=access, meter=meter,
+                    access=access, meter=meter, stop=stop,
                 )
             )  # fmt: skip
             health.log = shared
@@ -102,6 +105,7 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside, reload:
             asking = asyncio.create_task(_ask(access, reload or asyncio.Event()))
             stack.callback(asking.cancel)
             event(logger, logging.INFO, "log service ready", partition=log.partition)
+            service_manager.tell(service_manager.READY)
             await _until(stop, running)
     event(logger, logging.INFO, "log service stopped", partition=log.partition)
 
