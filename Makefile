@@ -10,7 +10,7 @@ SEEDS ?= 1000
 FIRST ?= 0
 JOBS ?= $(shell nproc)
 
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.kainite-set-up
 PEERS := $(VENV)/peers
@@ -22,7 +22,7 @@ export KCL_MVN_REPO_SEARCH_URL := data:,
 simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --jobs $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long check format fuzz validate bench pins docs clean
+.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-pythons check format fuzz validate bench pins docs clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ test-localstack: peers ## Run the tests that need LocalStack, which they start t
 
 test-long: peers ## Run the tests that take minutes: Spark clusters, hosts killed together, a demo
 	$(BIN)/pytest -n 0 -m long $(TESTS)
+
+test-pythons: ## Run the daemon's tests on each Python of this machine: make test-pythons TESTS=tests/kainite/child
+	@tools/pythons $(TESTS)
 
 simulate: setup ## Run the simulator: make simulate SEEDS=5000 FIRST=20000
 	$(simulation) --first $(FIRST) --seeds $(SEEDS) --aim each --keep-going

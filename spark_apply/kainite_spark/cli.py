@@ -8,7 +8,8 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json
 from kainite.log.contract import LogStore
 from kainite.log.state.outcomes import outcomes_partition
+from kainite.observe.meter import Meter
 from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
 from kainite.settings import AwsFrom, Settings
@@ -123,7 +125,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
             current.tell(runner.retarget)
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
-            with _fed(configured, store, owner, once=once) as feed:
+            with _fed(configured, store, owner, health, meter, once=once) as feed:
                 environment = ApplyEnvironment(
                     configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
                     health, feed, adopts,
@@ -136,13 +138,17 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
 
 
 @contextlib.contextmanager
-def _fed(configured: Settings, store: LogStore, name: str, *, once: bool) -> Iterator[LogFeed | None]:
+def _fed(
+    configured: Settings, store: LogStore, name: str, health: JobHealth, meter: Meter, *, once: bool
+) -> Iterator[LogFeed | None]:
     """Gives the feed of the log's owner; None for a job that only catches up, which reads the log."""
     if once:
         yield None
         return
-    feed = feed_of(store, configured.log, configured.apply, access_of(configured.service), name)
-    with beside(feed):
+    access = access_of(configured.service)
+    health.also = lambda: access.held.problem(time.time())
+    feed = feed_of(store, configured.log, configured.apply, access, name)
+    with _handled({signal.SIGHUP: access.held.ask}), beside(feed, access, meter):
         yield feed
 
 
@@ -178,12 +184,23 @@ def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskS
 @contextlib.contextmanager
 def _signals(stop: threading.Event) -> Iterator[None]:
     """Sets ``stop`` at TERM and INT. Must be entered again after Spark has started, which sets its own INT handler."""
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
+    with _handled({signal.SIGTERM: stop.set, signal.SIGINT: stop.set}):
+        yield
+
+
+@contextlib.contextmanager
+def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    """Calls a function at each of some signals while entered."""
+    before = {number: signal.signal(number, _calling(handler)) for number, handler in handlers.items()}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _calling(handler: Callable[[], None]) -> Callable[[int, object], None]:
+    return lambda _number, _frame: handler()
 
 
 def _as_json(summary: ApplySummary) -> dict[str, int]:

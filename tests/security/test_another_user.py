@@ -51,7 +51,8 @@ def running(command: str, settings: Mapping[str, str], folder: Path) -> Iterator
     properties.chmod(0o600)
     temporary.mkdir()
     temporary.chmod(0o1777)
-    environment = {**os.environ, "AWS_SECRET_ACCESS_KEY": AWS_SECRET, "TMPDIR": str(temporary)}
+    places = {"TMPDIR": str(temporary), "SPARK_LOCAL_DIRS": str(temporary)}
+    environment = {**os.environ, "AWS_SECRET_ACCESS_KEY": AWS_SECRET, **places}
     line = [sys.executable, "-m", "kainite", command, "-p", str(properties)]
     with (
         (folder / f"{command}.log").open("wb") as log,

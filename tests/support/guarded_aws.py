@@ -63,7 +63,8 @@ class GuardedAws:
         self.refused.setdefault(key, set()).update(refused)
         if not refused:
             return self.inner(environ, start_response)
-        start_response("400 Bad Request", [("Content-Type", "application/x-amz-json-1.0")])
+        headers = [("Content-Type", "application/x-amz-json-1.0"), ("x-amzn-RequestId", "denied")]
+        start_response("400 Bad Request", headers)
         return [json.dumps({**_DENIED, "Message": f"User: {key} is not authorized: {refused}"}).encode()]
 
     def _asked(self, environ: Mapping[str, Any], body: bytes) -> list[AwsRequest]:

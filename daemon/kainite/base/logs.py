@@ -14,7 +14,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from kainite.base import display
+from kainite.base import display, open_files
 from kainite.base.redaction import redacted, redacted_tree
 
 _FIELDS = "kainite_fields"
@@ -73,7 +73,12 @@ class JsonFormatter(logging.Formatter):
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return getattr(record, _FIELDS, {})
+    """Returns the event's fields, and what to do where one of them is an error that the text of it conceals."""
+    fields: dict[str, Any] = getattr(record, _FIELDS, {})
+    raised = record.exc_info[1] if record.exc_info else None
+    errors = [value for value in (raised, *fields.values()) if isinstance(value, BaseException)]
+    advice = next(filter(None, map(open_files.advice_on, errors)), None)
+    return fields if advice is None else {"advice": advice, **fields}
 
 
 def _time(record: logging.LogRecord) -> str:

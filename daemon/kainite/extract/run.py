@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 
 from kainite.aws import clients as aws
 from kainite.base.log_thread import log_in_thread
@@ -26,9 +27,12 @@ from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
 from kainite.extract.plain_extraction import PlainExtraction
 from kainite.extract.progress import ExtractionProgress, Showing
+from kainite.extract.status import ExtractStatus
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.write.put import StreamWriter
-from kainite.settings import ExtractMode, Settings
+from kainite.observe.metric import EXTRACT_METRICS
+from kainite.observe.publishing import Publishers, publishing_of
+from kainite.settings import ExtractMode, MetricsLevel, Settings
 
 logger = logging.getLogger(__name__)
 
@@ -80,13 +84,29 @@ async def extract(
     sink = _sink(settings)
     progress = ExtractionProgress(showing, sink.totals)
     extract, child, patience = settings.extract, settings.child, _patience(settings)
+    status = ExtractStatus(sink.totals, quiet_limit=_quiet_limit(settings))
     extraction: PlainExtraction | CyclicExtraction
     if extract.mode is ExtractMode.PLAIN:
-        extraction = PlainExtraction(extract, child, sink, progress, patience, stop)
+        extraction = PlainExtraction(extract, child, sink, progress, status, patience, stop)
     else:
         delivery = Delivery(sink, offset_file, progress, extract.ahead_bytes)
-        extraction = CyclicExtraction(extract, child, delivery, progress, patience, stop)
+        status.waiting = lambda: delivery.held_bytes
+        extraction = CyclicExtraction(extract, child, delivery, progress, status, patience, stop)
+    async with _published(settings, status):
+        await _extract(settings, sink, progress, status, extraction, once=once)
+
+
+async def _extract(
+    settings: Settings,
+    sink: Sink,
+    progress: ExtractionProgress,
+    status: ExtractStatus,
+    extraction: PlainExtraction | CyclicExtraction,
+    *,
+    once: bool,
+) -> None:
     shards = await sink.open()
+    status.opened()
     event(logger, logging.INFO, "extraction started", stream=settings.stream.name, shards=shards)
     progress.say("started", stream=settings.stream.name, shards=shards)
     try:
@@ -95,6 +115,31 @@ async def extract(
         progress.close()
         progress.say("ended")
     event(logger, logging.INFO, "extraction ended", records=sink.totals.records, units=sink.totals.units)
+
+
+@asynccontextmanager
+async def _published(settings: Settings, status: ExtractStatus) -> AsyncIterator[None]:
+    """Publishes the extraction's metrics and health while entered, if the settings ask for it."""
+    level = settings.metrics.level or MetricsLevel.NONE
+    wanted = Publishers(EXTRACT_METRICS, level, settings.extract.metrics_port)
+    if wanted.port is None and level is MetricsLevel.NONE:
+        yield
+        return
+    async with publishing_of(settings, wanted, status.report) as meter:
+        status.meter = meter
+        sampling = asyncio.create_task(status.sampling())
+        try:
+            yield
+        finally:
+            sampling.cancel()
+            status.sample()
+
+
+def _quiet_limit(settings: Settings) -> float | None:
+    """Returns after how many silent seconds an extraction stands still; None for programs that may be silent."""
+    if settings.extract.mode is ExtractMode.PLAIN:
+        return None
+    return (settings.extract.interval or 0.0) + max(settings.extract.reply_timeout, settings.metrics.hung_after)
 
 
 def _sink(settings: Settings) -> Sink:

@@ -19,6 +19,7 @@ from kainite.base.clock import boot_seconds
 from kainite.base.errors import FleetUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
+from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
 from kainite.fleet.programs.programs import DutyPrograms
 from kainite.fleet.steps.member import FleetMember
@@ -90,7 +91,7 @@ class FleetService:
             await asyncio.to_thread(self._store.create)
             await self._work(stop)
             self._member.closing = True
-            async with asyncio.timeout(max(grace, self._programs.longest_grace()) + CLOSING_MARGIN_S):
+            async with time_limit(max(grace, self._programs.longest_grace()) + CLOSING_MARGIN_S):
                 while not self._member.left:
                     await self._pause(await self._look())
         except TimeoutError:

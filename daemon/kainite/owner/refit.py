@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
 from kainite.base.logs import event
+from kainite.base.time_limit import time_limit
 from kainite.log.collecting.unit_entries import note_scheme
 from kainite.log.contract import LogStore
 from kainite.log.format.deltas import deltas_of, dump_deltas
@@ -98,7 +99,7 @@ class Refitting:
     async def judged(self, unit: UnitState) -> tuple[Signing, SignedDeltas]:
         """Reads the catalogue, and judges one misfit by it."""
         try:
-            async with asyncio.timeout(READ_LIMIT_S):
+            async with time_limit(READ_LIMIT_S):
                 await self._catalogue.read_again()
         except TimeoutError:
             pass

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
@@ -46,6 +47,7 @@ from kainite.worker import malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
+from kainite.worker.file_limit import needed, provide
 from kainite.worker.first_failure import raise_first
 from kainite.worker.output_stream import output_of
 from kainite.worker.reading_reports import report_reading
@@ -69,6 +71,7 @@ def run(settings: Settings) -> int:
     malloc_arena.share_one_arena()
     collect_rarely()
     with log_in_thread():
+        provide(needed(settings, ports=1 if settings.log.enabled else 0))
         status = asyncio.run(until_stopped(partial(supervise, settings)))
     leave_unanswered_calls(status)
     return status
@@ -128,6 +131,7 @@ class _Daemon:
             backlog=log.backlog() if log else self._output.trouble if self._output else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
+            access=log.access.held.problem(time.time()) if log else "",
         )
 
     def _log_state(self) -> LogMountState:
@@ -141,6 +145,10 @@ class _Daemon:
         """Returns what this worker does about others' leases: it takes none while the log's owner is not reached."""
         cut_off = self._log is not None and self._log.is_cut_off
         return Stance.ABSTAIN if cut_off else self._membership.stance()
+
+    def _read_files_again(self) -> None:
+        if self._log is not None:
+            self._log.access.held.ask()
 
     def _opened(self, log: SharedLog) -> None:
         self._log = log
@@ -185,7 +193,10 @@ class _Daemon:
         belonging = group.create_task(self._membership.run(), name="fleet membership")
         following = group.create_task(consumers.follow_leases(), name="lease events")
         reloading = group.create_task(
-            self._settings.follow(self._reload, lambda now: keeper.reload(now.leases, now.stream)), name="settings"
+            self._settings.follow(
+                self._reload, lambda now: keeper.reload(now.leases, now.stream), self._read_files_again
+            ),
+            name="settings",
         )
         event(logger, logging.INFO, "daemon ready", stream=settings.stream.name,
               application=settings.leases.application, worker=settings.leases.worker_id)  # fmt: skip

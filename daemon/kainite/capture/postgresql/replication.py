@@ -38,6 +38,7 @@ SILENT_S = 60.0
 """Seconds of waiting without a byte of the server, although it was asked for a reply each five, after which the
 connection is taken for dead: a network that is cut without a word, or a server that is frozen."""
 _SLOT_BUSY_LIMIT = 30.0
+_SENDS_MESSAGES = 140000  # the server's version from which pgoutput sends logical messages
 _SLOT_BUSY = b"55006"
 # PostgreSQL sends values as this session would print them; with an empty path, names of tables with their schemas.
 _OPTIONS = f"{as_options()} -c search_path="
@@ -208,9 +209,10 @@ class ReplicationStream:
 
 
 def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> None:
+    messages = ", messages 'true'" if connection.server_version >= _SENDS_MESSAGES else ""
     command = (
         f"START_REPLICATION SLOT {_name(source.slot)} LOGICAL {format_lsn(start_lsn)}"
-        f" (proto_version '1', publication_names '{_name(source.publication)}')"
+        f" (proto_version '1', publication_names '{_name(source.publication)}'{messages})"
     )
     deadline = time.monotonic() + _SLOT_BUSY_LIMIT
     while True:

@@ -33,6 +33,7 @@ from kainite.base.clock import boot_seconds, epoch_ms
 from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.logs import event
 from kainite.base.retry import AWS_BACKOFF, retry_async
+from kainite.base.time_limit import time_limit
 from kainite.leases.kcl3.coordinator_items import CoordinatorLayout
 from kainite.leases.kcl3.coordinator_table import OWNER_INDEX, AccessDeniedError, CoordinatorTable, FleetState
 from kainite.leases.kcl3.leader_liveness import LeaderHeartbeats, alive, observe_leader
@@ -156,7 +157,7 @@ class Membership:
         if self._reported is None:
             return
         try:
-            async with asyncio.timeout(LONGEST_WITHDRAWAL_S):
+            async with time_limit(LONGEST_WITHDRAWAL_S):
                 await asyncio.to_thread(self._coordinator.withdraw, self._reported)
         except (KainiteError, TimeoutError) as error:
             event(logger, logging.WARNING, "worker entry not deleted: it goes stale by itself", error=repr(error))

@@ -26,6 +26,7 @@ from kainite.base.errors import KainiteError, LeaseTableUnavailableError
 from kainite.base.liveness import Sighting
 from kainite.base.logs import event
 from kainite.base.retry import AWS_BACKOFF
+from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
 from kainite.kinesis.shards import first_hole
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
@@ -211,7 +212,7 @@ class LeaseTaker:
     async def _take(self, lease: Lease) -> bool:
         began = self._clock()
         try:
-            async with asyncio.timeout(self._settings.leases.failover):
+            async with time_limit(self._settings.leases.failover):
                 taken = await asyncio.to_thread(self._table.take, lease, self._settings.leases.worker_id)
         except TimeoutError:
             raise LeaseTableUnavailableError(
