@@ -148,7 +148,7 @@ class Oracle:
         for one in self._source.history:
             if one.stands_for == number and number not in self.there:
                 one.stands_for = one.number
-        self._conflicts = {one.number: _earlier(self._source, one) for one in self._source.history}
+        self._conflicts = _conflicts(self._source)
 
     def close(self) -> None:
         self._connection.close()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kainite.base.clock import epoch_ms
-from kainite.base.errors import SettingsError
+from kainite.base.errors import LogError, LogRequestError, SettingsError
 from kainite.cli.lazy_group import LazyCommand, LazyCommands
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
@@ -146,12 +146,14 @@ def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touch
     from kainite.peers.access import access_of
     from kainite.peers.rows.asking import ask_owner
 
-    store, partition = opened_log(settings)
+    store, partition = opened_log(settings, token=True)
     try:
         access = access_of(settings.service)
-    except SettingsError:  # a file that the daemons may read, and this user not
+        return asyncio.run(ask_owner(store, partition, f"{settings.log.table}/{partition}", access, table, key))
+    except LogRequestError:
+        raise
+    except (SettingsError, LogError):  # a file, or the token of HEAD, that the daemons may read, and this user not
         return None
-    return asyncio.run(ask_owner(store, partition, f"{settings.log.table}/{partition}", access, table, key))
 
 
 def _read(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher]:

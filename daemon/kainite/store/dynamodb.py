@@ -41,6 +41,7 @@ from kainite.log.contract import ANSWERS_KEPT, Fork, LogHead, Slot
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
 from kainite.store.dynamodb_items import (
+    HEAD_WITHOUT_TOKEN,
     SlotItems,
     chunk_key,
     chunks_key,
@@ -73,10 +74,13 @@ class DynamoDBStore:
     Args:
         client: a boto3 DynamoDB client; thread-safe, so one serves all.
         table: the table's name; :meth:`create` creates the table.
+        token: whether HEAD is read with the token that opens its owner's port. Commands that do not go there leave it
+            out: IAM then need not allow it to those who call them.
     """
 
-    def __init__(self, client: DynamoDBClient, table: str) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, *, token: bool = True) -> None:
         self.name = table
+        self._head_fields = None if token else HEAD_WITHOUT_TOKEN
         self._table = LogTable(client, table)
         self._forks: dict[str, Slot] = {}
 
@@ -86,7 +90,7 @@ class DynamoDBStore:
     # Head
 
     def read_head(self, partition: str) -> LogHead | None:
-        item = self._table.get(f"{partition}#H", "head")
+        item = self._table.get(f"{partition}#H", "head", self._head_fields)
         return None if item is None else head_from(item)
 
     def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:

@@ -78,7 +78,7 @@ class FactsReader:
         self._clock = clock
         self._sleep = sleep
         dynamodb = client("dynamodb", _hurried(settings.aws))
-        self._log = DynamoDBStore(dynamodb, settings.log.table)
+        self._log = DynamoDBStore(dynamodb, settings.log.table, token=False)
         self._leases = LeaseTable(dynamodb, settings.leases.table)
         self._fleet = DynamoDBFleetStore(dynamodb, settings.fleet.table, settings.fleet.history_days)
         self._head: Sighting[str] | None = None

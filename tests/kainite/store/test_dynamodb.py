@@ -21,8 +21,8 @@ def test_a_table_that_is_there_is_not_made_so_that_no_role_must_allow_it(dynamod
         store.create()
     with recorded("") as second:
         store.create()
-    assert {action for action, _ in first.calls} == {"dynamodb:DescribeTable", "dynamodb:CreateTable"}
-    assert {action for action, _ in second.calls} == {"dynamodb:DescribeTable"}
+    assert {call.action for call in first.calls} == {"dynamodb:DescribeTable", "dynamodb:CreateTable"}
+    assert {call.action for call in second.calls} == {"dynamodb:DescribeTable"}
 
 
 def batch(first_id: int) -> Batch:
