@@ -72,6 +72,7 @@ ANSWERED = {"uow retry": ["T-2"], "uow discard": ["T-2", "--yes"]}
 OTHERS = {
     "run",
     "apply",
+    "doctor",
     "extract",
     "fleet watch",
     "leases reset",
@@ -309,3 +310,9 @@ def test_an_extractor_writes_to_the_stream(application: Application) -> None:
     ended = application.kainite("Extract", "extract", "--once")
     assert (ended.status, ended.refused) == (0, set())
     assert application.called("Extract", "kinesis:PutRecords")
+
+
+@pytest.mark.parametrize(("role", "command"), [(DAEMON, "run"), ("Apply", "apply"), ("Extract", "extract")])
+def test_the_doctor_asks_with_the_rights_of_each_command(application: Application, role: str, command: str) -> None:
+    ended = application.kainite(role, "doctor", "--for", command, "--limit", str(LIMIT))
+    assert ended == WELL

@@ -17,6 +17,9 @@ _OWN = {
     "new-processor": LazyCommand(
         "kainite.cli.new_processor:new_processor", "Write a starting point for a record processor."
     ),
+    "doctor": LazyCommand(
+        "kainite.cli.doctor:doctor", "Ask whatever a settings file will need, before anything starts."
+    ),
     "precedence": LazyCommand("kainite.cli.precedence:precedence", "Show the target's tables in foreign-key order."),
     "leases": LazyCommand("kainite.cli.leases:leases", "Show who reads which shard and how far, or set checkpoints."),
     "fleet": LazyCommand("kainite.cli.fleet:fleet", "Show and steer what runs exactly once somewhere in the fleet."),
@@ -53,6 +56,7 @@ def main(debug: bool, log_level: str, log_format: str) -> None:
     Examples:
       kainite run -p app.properties            read, as the Java MultiLangDaemon does
       kainite run -p app.properties --check    what is set, unknown or wrong
+      kainite doctor -p app.properties         is all there that this file needs
       kainite status -p app.properties         is all well, and what to do if not
       kainite apply -p app.properties          apply units of work to the target
       kainite log show -p app.properties       the units of work in the log

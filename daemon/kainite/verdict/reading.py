@@ -176,7 +176,8 @@ def _is_young(summary: LogSummary | None, lease: float) -> bool:
 
 def _own_pages(settings: Settings) -> tuple[tuple[str, int], ...]:
     """Returns where the processes of this file serve their health on this host."""
-    ports = (settings.metrics.port, settings.apply.metrics_port, settings.extract.metrics_port)
+    own = (settings.metrics.port, settings.service.metrics_port)
+    ports = (*own, settings.apply.metrics_port, settings.extract.metrics_port)
     return tuple((settings.metrics.host, port) for port in ports if port)
 
 

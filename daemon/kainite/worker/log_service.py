@@ -2,8 +2,8 @@
 
 It takes part in sharing the log as a daemon does (:mod:`kainite.peers.sharing.shared_log`): whoever mounts the
 partition owns it, does the upkeep, and is appended through; here, with no shard of its own, it only waits while another
-process owns it. The command says what else the process serves (``beside``). Where ``metricsPort`` is set, its metrics
-and its health are served.
+process owns it. The command says what else the process serves (``beside``). Where ``logMetricsPort`` is set, its
+metrics and its health are served: a port of its own, since a daemon of the same file may run on the same host.
 
 Stop, on SIGTERM or SIGINT: the partitions are released, so that others mount them at once. A crash leaves leases that
 run out, and nothing that was acknowledged and is not durable.
@@ -111,8 +111,8 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside, reload:
 
 
 def _publishers(settings: Settings) -> Publishers:
-    """Returns what is published: an endpoint where ``metricsPort`` asks for one, and nothing to CloudWatch."""
-    return Publishers(DAEMON_METRICS, MetricsLevel.NONE, settings.metrics.port)
+    """Returns what is published: an endpoint where ``logMetricsPort`` asks for one, and nothing to CloudWatch."""
+    return Publishers(DAEMON_METRICS, MetricsLevel.NONE, settings.service.metrics_port)
 
 
 class _Health:

@@ -66,6 +66,20 @@ def target_url(configured: Settings) -> str:
 
 def show(configured: Settings, *, as_json: bool) -> int:
     """Prints the report on a target; returns the exit code."""
+    shown = replace(look(configured), exposed=exposures(configured))
+    if as_json:
+        say_json(asdict(shown), indent=True)
+    else:
+        _print(shown)
+    return 0 if shown.ok else 1
+
+
+def look(configured: Settings) -> HooksReport:
+    """Returns the report on a target, as it is now.
+
+    Raises:
+        KainiteError: as :func:`~kainite_spark.targets.opening.open_hooks`; or the target does not answer.
+    """
     catalogue = _catalogue(configured)
     opened = open_hooks(target_url(configured), catalogue, configured.apply)
     if opened is None:
@@ -74,13 +88,7 @@ def show(configured: Settings, *, as_json: bool) -> int:
         with closing(opened):
             found = opened.hooks()
     policy = HookPolicy.of(configured.apply, catalogue)
-    judged = report(catalogue, found, policy, folds=configured.apply.fold and opened is not None)
-    shown = replace(judged, exposed=exposures(configured))
-    if as_json:
-        say_json(asdict(shown), indent=True)
-    else:
-        _print(shown)
-    return 0 if shown.ok else 1
+    return report(catalogue, found, policy, folds=configured.apply.fold and opened is not None)
 
 
 def switch_on(configured: Settings) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kainite.doctor.finding import DoctorFinding
 from kainite.settings import ApplySettings, MarkersSettings
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target
@@ -56,8 +57,10 @@ class TargetOpener:
         open: returns a target; opens no connection and starts no process.
         hooks: returns the target whose triggers and rules are looked at; None for a kind that has none to look at.
         most_units: returns how many units a group has at most; a kind that loads fewer at once says so.
+        look: yields, for ``kainite doctor``, what the role may not do there; None for a kind that has nothing to ask.
     """
 
     open: Callable[[TargetRequest], Target]
     most_units: Callable[[ApplySettings], int] = _group_units
     hooks: Callable[[TargetRequest], HookSwitch] | None = None
+    look: Callable[[TargetRequest], Iterable[DoctorFinding]] | None = None

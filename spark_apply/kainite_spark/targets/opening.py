@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from kainite.doctor.finding import DoctorFinding
 from kainite.settings import ApplySettings, MarkersSettings
 from kainite.settings.kinds.target_kinds import kind_of
 from kainite.uow.catalogue.tables import Catalogue
@@ -45,6 +46,12 @@ def open_hooks(url: str, catalogue: Catalogue, apply: ApplySettings) -> HookSwit
     """
     hooks = _opener(url).hooks
     return None if hooks is None else hooks(TargetRequest(url, catalogue, None, apply, MarkersSettings()))
+
+
+def look_at_kind(request: TargetRequest) -> Iterable[DoctorFinding]:
+    """Returns what a look at the target finds, as its kind looks; nothing for a kind that has nothing to ask."""
+    look = _opener(request.url).look
+    return () if look is None else look(request)
 
 
 def most_units(apply: ApplySettings) -> int:

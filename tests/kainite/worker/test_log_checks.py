@@ -26,7 +26,7 @@ async def test_a_failed_unit_makes_the_owners_health_bad(dynamodb: Any, moto_end
     name, port, path = unique("app"), free_port(), tmp_path / "app.properties"
     path.write_text(
         f"applicationName = {name}\nstreamName = s\nregionName = us-east-1\nunitsOfWork = true\n"
-        f"dynamoDBEndpoint = {moto_endpoint}\nlogListen = 127.0.0.1:0\nmetricsPort = {port}\n"
+        f"dynamoDBEndpoint = {moto_endpoint}\nlogListen = 127.0.0.1:0\nlogMetricsPort = {port}\n"
     )
     store = DynamoDBStore(dynamodb, f"{name}-log")
     store.create()

@@ -83,7 +83,7 @@ class Named(TransactionContext):
 async def test_programs_use_the_log_and_go_on_when_its_owner_is_killed(properties: Path) -> None:
     ledgers, port = [Ledger(), Ledger()], free_port()
     async with contextlib.AsyncExitStack() as stack:
-        first = await stack.enter_async_context(log_serve(properties, KAINITE_METRICS_PORT=str(port)))
+        first = await stack.enter_async_context(log_serve(properties, KAINITE_LOG_METRICS_PORT=str(port)))
         logs = [await stack.enter_async_context(kainite.waltz.connect(properties, ledger)) for ledger in ledgers]
         async with asyncio.timeout(LIMIT):
             assert all([await log.submit(Named(f"before {number}")) for number, log in enumerate(logs)])
@@ -124,7 +124,7 @@ async def test_certificates_are_read_again_at_sighup_and_a_broken_key_is_told(pr
         await asyncio.to_thread(eventually, lambda: text in page(address))
 
     environment = {name: str(path) for name, path in files.items()}
-    async with log_serve(properties, KAINITE_METRICS_PORT=str(port), **environment) as process:
+    async with log_serve(properties, KAINITE_LOG_METRICS_PORT=str(port), **environment) as process:
         await shows(metrics, "kainite_certificate_expiry_seconds 8")  # a day has 86,400
         await shows(metrics, "kainite_access_files_read_total 0.0")
         process.send_signal(signal.SIGHUP)

@@ -81,7 +81,12 @@ def _is_here(host: str) -> bool:
 
 def _open_ports(settings: Settings) -> Iterator[Exposure]:
     host = settings.metrics.host
-    ports = {"metricsPort": settings.metrics.port, "applyMetricsPort": settings.apply.metrics_port}
+    ports = {
+        "metricsPort": settings.metrics.port,
+        "logMetricsPort": settings.service.metrics_port,
+        "applyMetricsPort": settings.apply.metrics_port,
+        "extractMetricsPort": settings.extract.metrics_port,
+    }
     if Address(host, 0).is_loopback:
         return
     for key, port in ports.items():

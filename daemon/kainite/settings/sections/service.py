@@ -81,3 +81,12 @@ class ServiceSettings:
         default=None,
         otherwise="logApplicationsListen, or the host of logAdvertise",
     )
+    metrics_port: int | None = own(
+        "logMetricsPort",
+        whole(0, 65_535),
+        Reload.RESTART,
+        "Port of `kainite log serve`, also as a duty, for Prometheus (`/metrics`) and for health checks, on "
+        "`metricsHost`; 0 takes any free one.",
+        default=None,
+        otherwise="none is opened",
+    )

@@ -6,6 +6,7 @@ from kainite.base.errors import SettingsError
 from kainite.settings.kinds.target_url import problem_of_database_url
 from kainite.targets.postgresql.address import libpq_url
 from kainite_spark.targets.opener import TargetOpener, TargetRequest
+from kainite_spark.targets.postgresql.readiness import look_at_database
 from kainite_spark.targets.postgresql.target import PostgresTarget
 
 
@@ -15,4 +16,4 @@ def _open(request: TargetRequest) -> PostgresTarget:
     return PostgresTarget(libpq_url(request.url), request.schema(), request.policy())
 
 
-OPENER = TargetOpener(_open, hooks=_open)
+OPENER = TargetOpener(_open, hooks=_open, look=look_at_database)
