@@ -152,7 +152,8 @@ def published(connection: psycopg.Connection, publication: str) -> tuple[Replica
     Raises:
         psycopg.Error: the server does not answer.
     """
-    rows = _rows(connection, _PUBLISHED, (publication,))
+    with _qualified(connection):
+        rows = _rows(connection, _PUBLISHED, (publication,))
     restricted = {(row.schema, row.name): row for row in rows}
     return tuple(_table(*found, restricted[found[0].schema, found[0].name]) for found in _read(connection, restricted))
 

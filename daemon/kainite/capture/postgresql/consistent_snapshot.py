@@ -23,8 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-import psycopg
-from psycopg import pq, sql
+from psycopg import errors, pq, sql
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.replication_connection import connect, execute, one_line
@@ -109,7 +108,7 @@ def lives(url: str, snapshot: str) -> bool:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
             connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
-        except (psycopg.errors.UndefinedObject, psycopg.errors.InvalidParameterValue):
+        except (errors.UndefinedObject, errors.InvalidParameterValue, errors.ObjectNotInPrerequisiteState):
             return False
         finally:
             connection.execute("ROLLBACK")
