@@ -103,7 +103,7 @@ def run(configured: Settings, *, once: bool = False, adopts: bool = False) -> Ap
 def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: bool) -> ApplySummary:
     health = JobHealth()
     with (
-        _signals(stop),
+        stopping(stop),
         publishing(configured, health.report) as meter,
         _target(configured, stop) as (target, current),
     ):
@@ -114,7 +114,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         # A killed job holds the partition until its lease runs out; that time passes while Spark starts.
         watch = patiently(lambda: begin_to_watch(store, outcomes_partition(configured.log.partition)), stop)
         apply = configured.apply
-        with spark_context(apply.master, name, stop, apply.python) as context, _signals(stop):
+        with spark_context(apply.master, name, stop, apply.python) as context, stopping(stop):
             limits = SparkLimits(apply.stall, apply.job_limit, configured.child.shutdown_grace)
             settings = _task_settings(configured, owner, target)
             hand_out = partial(aws.frozen_credentials, configured.aws)
@@ -176,7 +176,7 @@ def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskS
 
 
 @contextlib.contextmanager
-def _signals(stop: threading.Event) -> Iterator[None]:
+def stopping(stop: threading.Event) -> Iterator[None]:
     """Sets ``stop`` at TERM and INT. Must be entered again after Spark has started, which sets its own INT handler."""
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

@@ -83,6 +83,17 @@ def source_of(command: Sequence[str]) -> tuple[SourceSlot, tuple[str, ...]]:
 
 
 @contextmanager
+def both_sessions(ends: ReplicaEnds) -> Iterator[tuple[psycopg.Connection, psycopg.Connection]]:
+    """Connects to source and target, in autocommit mode; raises SourceError for any error of either connection."""
+    name = "kainite replicate"
+    try:
+        with closing(connect(ends.source.url, name)) as source, closing(connect(ends.target, name)) as target:
+            yield source, target
+    except psycopg.Error as error:
+        raise SourceError(f"the source or the target: {_line(error)}") from None
+
+
+@contextmanager
 def source_session(url: str, name: str = "kainite replicate") -> Iterator[psycopg.Connection]:
     """Connects to the source, in autocommit mode; raises SourceError for any error of the connection."""
     try:

@@ -18,12 +18,14 @@ from kainite.replicate.ledger import STATEMENT_STAGE, LoadState
 from kainite.replicate.load_ledger import found_load
 
 _TABLES: Final = f"""
-    SELECT table_schema AS schema, table_name AS name,
-           count(*) FILTER (WHERE stage < {STATEMENT_STAGE}) AS ranges,
-           count(*) FILTER (WHERE stage < {STATEMENT_STAGE} AND done_at IS NOT NULL) AS ranges_done,
-           count(*) FILTER (WHERE done_at IS NULL) AS left,
+    SELECT table_schema AS schema, table_name AS name, count(*) AS ranges, count(done_at) AS ranges_done,
            coalesce(sum(rows), 0)::bigint AS rows, coalesce(sum(bytes), 0)::bigint AS bytes, max(cause) AS cause
-    FROM kainite_load_step WHERE log_partition = %s GROUP BY 1, 2 ORDER BY 1, 2"""
+    FROM kainite_load_step WHERE log_partition = %s AND stage < {STATEMENT_STAGE} GROUP BY 1, 2 ORDER BY 1, 2"""
+_STATEMENTS: Final = f"""
+    SELECT count(*) AS statements, count(done_at) AS done,
+           coalesce(array_agg(table_schema || '.' || table_name || ': ' || cause ORDER BY step)
+                    FILTER (WHERE cause IS NOT NULL), '{{}}') AS refused
+    FROM kainite_load_step WHERE log_partition = %s AND stage >= {STATEMENT_STAGE}"""
 _SECONDS: Final = "SELECT extract(epoch FROM CURRENT_TIMESTAMP - %s)::float8"
 
 
@@ -69,6 +71,9 @@ class ReplicaStatus:
         source: the source, as ``system identifier/database``.
         began_at, live_at: when the load began, and when it was live, in ISO 8601.
         ranges, ranges_done, rows, bytes: sums over the tables.
+        statements, statements_done: how many keys, indexes and the like ``init`` has left for behind the rows, and
+            how many of them are made.
+        refused: those that the target has refused, with the causes.
         seconds: how long the load has run.
         seconds_left: how long it will run at the speed so far; None where that is not known.
         tables: the tables.
@@ -84,6 +89,9 @@ class ReplicaStatus:
     ranges_done: int = 0
     rows: int = 0
     bytes: int = 0
+    statements: int = 0
+    statements_done: int = 0
+    refused: tuple[str, ...] = ()
     seconds: float | None = None
     seconds_left: float | None = None
     tables: tuple[TableStatus, ...] = ()
@@ -103,7 +111,9 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
     load = found_load(connection, log_partition)
     if load is None:
         return ReplicaStatus(None, consistent=False)
-    rows = connection.cursor(row_factory=namedtuple_row).execute(_TABLES.encode(), (log_partition,)).fetchall()
+    cursor = connection.cursor(row_factory=namedtuple_row)
+    rows = cursor.execute(_TABLES.encode(), (log_partition,)).fetchall()
+    keys: Any = cursor.execute(_STATEMENTS.encode(), (log_partition,)).fetchone()
     tables = tuple(_table(row, load.state) for row in rows)
     ranges, done = sum(table.ranges for table in tables), sum(table.ranges_done for table in tables)
     seconds = None
@@ -120,6 +130,9 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         ranges_done=done,
         rows=sum(table.rows for table in tables),
         bytes=sum(table.bytes for table in tables),
+        statements=keys.statements,
+        statements_done=keys.done,
+        refused=tuple(keys.refused),
         seconds=seconds,
         seconds_left=_left(load.state, ranges, done, seconds),
         tables=tables,
@@ -132,6 +145,8 @@ def one_line(status: ReplicaStatus) -> str:
         return "not loaded"
     told = f"{status.state}: {status.ranges_done} of {status.ranges} ranges, {status.rows:,} rows, "
     told += f"{status.bytes / 2**20:,.1f} MiB"
+    if status.statements:
+        told += f", {status.statements_done} of {status.statements} keys and indexes"
     if status.seconds is not None:
         told += f" in {status.seconds:.0f} s"
     return told if status.seconds_left is None else f"{told}, about {status.seconds_left:.0f} s left"
@@ -155,7 +170,7 @@ def _state(row: Any, state: LoadState) -> TableState:
         return TableState.LIVE
     if row.cause is not None:
         return TableState.FAILED
-    if row.ranges and row.ranges == row.ranges_done:
+    if row.ranges == row.ranges_done:
         return TableState.COPIED
     return TableState.LOADING if row.ranges_done else TableState.WAITING
 

@@ -92,7 +92,7 @@ def test_a_load_whose_snapshot_is_gone_begins_anew(source: SourceSlot, postgres:
 
 def test_a_snapshot_that_is_lost_while_rows_are_copied_begins_the_load_anew(source: SourceSlot, postgres: str) -> None:
     with loading(source, postgres, FILL, both=[TABLES]) as world:
-        lost = []
+        lost: list[int | None] = []
 
         def lose_once(_: int) -> None:
             if not lost:
