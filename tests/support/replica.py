@@ -70,6 +70,11 @@ class Replica:
             assert left > 0, f"the source has sent {self._offset['number']} transactions of {goal}"
         self._world.apply()
 
+    @property
+    def number(self) -> int:
+        """Returns the number of the source's last transaction that was extracted."""
+        return int(self._offset["number"])
+
     def failed(self) -> dict[str, str]:
         """Returns the units that are not committed, with their causes."""
         units = self._world.log.state.units.values()

@@ -192,7 +192,10 @@ SEEN: Final = """
     UPDATE kainite_load SET seen_at = CURRENT_TIMESTAMP WHERE log_partition = %s AND generation = %s"""
 
 READ: Final = """
-    SELECT generation, state, (position - '0/0')::bigint AS position, snapshot, source, began_at, live_at,
+    SELECT generation, state, (position - '0/0')::bigint AS position, snapshot, source,
+           (extract(epoch FROM began_at) * 1000)::bigint AS began_ms,
+           (extract(epoch FROM live_at) * 1000)::bigint AS live_ms,
+           (extract(epoch FROM CURRENT_TIMESTAMP) * 1000)::bigint AS now_ms,
            EXISTS (SELECT FROM kainite_load_step s WHERE s.log_partition = l.log_partition
                    AND s.stage < 1000000 AND s.done_at IS NULL) AS copies
     FROM kainite_load l WHERE log_partition = %s"""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import psycopg
@@ -43,7 +42,8 @@ class FoundLoad:
         position: the consistent point, an LSN; None before it is known.
         snapshot: the name of the point's snapshot; None before it is known, and when it is not needed any more.
         source: the source, as ``system identifier/database``.
-        began_at, live_at: by the target's clock.
+        began_ms, live_ms, now_ms: when the load began, when it was live (or None), and when the ledger was read; by the
+            target's clock, in milliseconds since the epoch.
         copies: whether ranges of rows are left to be copied.
     """
 
@@ -52,8 +52,9 @@ class FoundLoad:
     position: int | None
     snapshot: str | None
     source: str | None
-    began_at: datetime
-    live_at: datetime | None
+    began_ms: int
+    live_ms: int | None
+    now_ms: int = field(compare=False)
     copies: bool
 
 
@@ -71,8 +72,9 @@ def found_load(connection: psycopg.Connection, log_partition: str) -> FoundLoad 
         None if row.position is None else int(row.position),
         row.snapshot,
         row.source,
-        row.began_at,
-        row.live_at,
+        row.began_ms,
+        row.live_ms,
+        row.now_ms,
         row.copies,
     )
 

@@ -15,7 +15,7 @@ from psycopg.rows import namedtuple_row
 
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.ledger import STATEMENT_STAGE, LoadState
-from kainite.replicate.load_ledger import found_load
+from kainite.replicate.load_ledger import FoundLoad, found_load
 
 _TABLES: Final = f"""
     SELECT table_schema AS schema, table_name AS name, count(*) AS ranges, count(done_at) AS ranges_done,
@@ -26,7 +26,6 @@ _STATEMENTS: Final = f"""
            coalesce(array_agg(table_schema || '.' || table_name || ': ' || cause ORDER BY step)
                     FILTER (WHERE cause IS NOT NULL), '{{}}') AS refused
     FROM kainite_load_step WHERE log_partition = %s AND stage >= {STATEMENT_STAGE}"""
-_SECONDS: Final = "SELECT extract(epoch FROM CURRENT_TIMESTAMP - %s)::float8"
 
 
 class TableState(StrEnum):
@@ -118,14 +117,14 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
     ranges, done = sum(table.ranges for table in tables), sum(table.ranges_done for table in tables)
     seconds = None
     if load.state is not LoadState.PREPARED:
-        seconds = _seconds(connection, load.began_at, load.live_at)
+        seconds = _seconds(load)
     return ReplicaStatus(
         load.state,
         consistent=load.state is LoadState.LIVE,
         position=None if load.position is None else format_lsn(load.position),
         source=load.source,
-        began_at=_iso(load.began_at),
-        live_at=None if load.live_at is None else _iso(load.live_at),
+        began_at=_iso(load.began_ms),
+        live_at=None if load.live_ms is None else _iso(load.live_ms),
         ranges=ranges,
         ranges_done=done,
         rows=sum(table.rows for table in tables),
@@ -175,13 +174,9 @@ def _state(row: Any, state: LoadState) -> TableState:
     return TableState.LOADING if row.ranges_done else TableState.WAITING
 
 
-def _seconds(connection: psycopg.Connection, began: datetime, live: datetime | None) -> float:
-    if live is not None:
-        return (live - began).total_seconds()
-    row = connection.execute(_SECONDS, (began,)).fetchone()
-    assert row is not None, "a SELECT without FROM has a row"
-    return float(row[0])
+def _seconds(load: FoundLoad) -> float:
+    return ((load.now_ms if load.live_ms is None else load.live_ms) - load.began_ms) / 1000
 
 
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
+def _iso(epoch_ms: int) -> str:
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="seconds")
