@@ -17,8 +17,10 @@ from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.load_ledger import FoundLoad, found_load
 from kainite.replicate.status import ReplicaStatus, status_of
 from kainite.settings import ApplySettings
+from kainite.targets.postgresql.catalogue import reading_unfinished
 from kainite.targets.postgresql.text_forms import as_options
-from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.catalogue.reflection import catalogue_of
+from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.job import LoadJob, StepRunner
 from kainite_spark.load.tasks import LoadTask, StepResult, run_step
 from kainite_spark.targets.opening import open_target
@@ -72,7 +74,7 @@ class Loading:
 
     def load(self, runner: StepRunner | None = None, *, anew: bool = False, **more: Any) -> FoundLoad:
         """Loads the target, as ``kainite replicate load`` does it."""
-        catalogue = reflect(self.ends.target)
+        catalogue = tables_of(self.ends.target)
         with closing(open_target(self.ends.target, catalogue, apply=ApplySettings())) as target:
             target.prepare(catalogue)
         with psycopg.connect(self.ends.target, autocommit=True) as connection:
@@ -80,7 +82,7 @@ class Loading:
                 self.ends,
                 connection,
                 runner or InlineSteps(),
-                partial(reflect, self.ends.target),
+                partial(tables_of, self.ends.target),
                 threading.Event(),
                 **more,
             )
@@ -128,6 +130,12 @@ def loading(source: SourceSlot, target: str, *scripts: str, both: Sequence[str] 
     with create_slot(source) as slot:
         pass
     yield Loading(ReplicaEnds(source, target, LOG), slot.lsn)
+
+
+def tables_of(url: str) -> Catalogue:
+    """Returns the tables of a target, whether they have their keys or not."""
+    with reading_unfinished(url) as reader:
+        return catalogue_of(reader, ())
 
 
 def run(url: str, *statements: str) -> list[Any]:
