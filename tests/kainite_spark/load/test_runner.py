@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import psycopg
 import pytest
 
 from kainite.base.errors import SourceError
@@ -29,8 +30,9 @@ def test_steps_run_as_tasks_and_an_error_of_the_look_ends_the_waiting(
         raise SourceError("ended")
 
     with loading(source, postgres, FILL, both=[TABLES]) as world:
-        world.in_target("ALTER TABLE item ADD CHECK (pg_sleep(2) IS NOT NULL)")
-        with pytest.raises(SourceError, match="ended"):
-            world.load(runner, look=ended)
+        with psycopg.connect(postgres) as holder:
+            holder.execute("LOCK TABLE item IN SHARE MODE")
+            with pytest.raises(SourceError, match="ended"):
+                world.load(runner, look=ended)
         assert world.load(runner).state is LoadState.LIVE
         assert world.differences() == {}
