@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def load(file: Path) -> Iterator[subprocess.Popen[str]]:
 def locked(target: str) -> Iterator[None]:
     """Holds up each step that writes to ``item``."""
     with psycopg.connect(target) as connection:
-        connection.execute("LOCK TABLE item IN ACCESS EXCLUSIVE MODE")
+        connection.execute("LOCK TABLE item IN SHARE MODE")
         yield
 
 
@@ -119,17 +120,19 @@ def test_a_killed_driver_and_killed_workers_lose_and_double_nothing(
     world.in_target(TABLES.replace("DROP TABLE item, note;", ""))
     assert kainite("init", "-p", str(file), "--write")[0] == 0
     assert kainite("status", "-p", str(file))[0] == 1
-    with locked(postgres), load(file) as first:
-        eventually(lambda: waits(world), 120)
-        os.kill(first.pid, 9)
-        first.wait()
-    before = world.found()
-    with load(file) as second:
-        with locked(postgres):
-            eventually(lambda: waits(world) and workers_of(second), 120)
+    with ExitStack() as lock:
+        lock.enter_context(locked(postgres))
+        with load(file) as first:
+            eventually(lambda: waits(world), 120)
+            os.kill(first.pid, signal.SIGKILL)
+            first.wait()
+        before = world.found()
+        with load(file) as second:
+            eventually(lambda: world.found().generation > before.generation and waits(world), 120)
             for worker in workers_of(second)[1:]:
                 worker.kill()
-        output, errors = second.communicate(timeout=200)
+            lock.close()
+            output, errors = second.communicate(timeout=200)
     assert second.returncode == 0, errors
     last = json.loads(output.splitlines()[-1])
     assert (last["state"], last["consistent"], last["rows"]) == ("live", True, 4000)

@@ -22,7 +22,7 @@ from kainite.targets.postgresql.text_forms import as_options
 from kainite.uow.catalogue.reflection import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.job import LoadJob, StepRunner
-from kainite_spark.load.tasks import LoadTask, StepResult, run_step
+from kainite_spark.load.tasks import LoadTask, StepResult, close_sessions, run_step
 from kainite_spark.targets.opening import open_target
 
 LOG: Final = "log/0"
@@ -57,7 +57,10 @@ class InlineSteps:
     def _run(self, task: LoadTask, step: int) -> StepResult:
         self.before(step)
         self.ran.append(step)
-        return run_step(task, step)
+        try:
+            return run_step(task, step)
+        finally:
+            close_sessions()
 
 
 @dataclass(frozen=True)

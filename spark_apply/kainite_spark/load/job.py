@@ -42,7 +42,7 @@ from kainite_spark.load.tasks import LoadTask, StepOutcome, StepResult
 
 _LOG = logging.getLogger(__name__)
 
-STEPS_A_JOB: Final = 64
+STEPS_A_JOB: Final = 128
 """Most steps of a Spark job, so that the driver sees soon what became of them."""
 
 ROUNDS_WITHOUT_A_STEP: Final = 8

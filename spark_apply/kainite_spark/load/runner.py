@@ -7,7 +7,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kainite.base import logs
 from kainite.base.errors import SparkUnavailableError
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 _LOG = logging.getLogger(__name__)
+
+STEPS_AT_ONCE: Final = 8
+"""Tasks of a job for each that runs at once: a task costs Spark more than a small table costs the databases."""
 
 
 class SparkStepRunner:
@@ -58,11 +61,8 @@ class SparkStepRunner:
 
         def in_group() -> list[StepResult]:
             self._context.setJobGroup(group, "kainite replicate load")
-            return list(
-                self._context.parallelize(steps, len(steps))
-                .mapPartitions(functools.partial(_run_steps, task))
-                .collect()
-            )
+            tasks = self._context.parallelize(steps, min(len(steps), STEPS_AT_ONCE * self.parallelism))
+            return list(tasks.mapPartitions(functools.partial(_run_steps, task)).collect())
 
         try:
             return self._spark.call(in_group, seen)
