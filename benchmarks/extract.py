@@ -35,6 +35,7 @@ from kainite.extract.offsets.place import Place
 from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
 from kainite.extract.progress import ExtractionProgress, Showing
+from kainite.extract.status import ExtractStatus
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import HashRange, Shard
 from kainite.kinesis.write.put import StreamWriter
@@ -164,7 +165,7 @@ async def measure(options: argparse.Namespace, *, ahead: bool, aggregation: bool
         delivery = Delivery(sink, file, progress, extract.ahead_bytes)
         extraction = CyclicExtraction(
             ExtractSettings(command, extract.mode, extract.offsets, interval=0.01, ahead_bytes=2**23 * ahead),
-            ChildSettings(()), delivery, progress, Patience(1, 1, 1), stop,
+            ChildSettings(()), delivery, progress, ExtractStatus(sink.totals), Patience(1, 1, 1), stop,
         )  # fmt: skip
         cpu = time.process_time()
         running = asyncio.create_task(extraction.run(once=False))

@@ -30,8 +30,10 @@ from kainite.log.contract import Slot
 from kainite.log.format.batch_codec import encode
 from kainite.log.format.entry import SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind
 from kainite.peers.access import Access
+from kainite.peers.access_files import AccessFiles
 from kainite.peers.address import OwnerAddress, from_text
 from kainite.peers.connection.introduction import Introduction, Key
+from kainite.peers.held_files import HeldFiles
 from kainite.peers.rights import OF_THE_LOG
 from kainite.peers.sharing.connection import OwnerConnection, connected
 from kainite.peers.sharing.conversation import MemberName
@@ -144,7 +146,7 @@ async def client(address: str, number: int, appends: int) -> None:
 
 def opening(store: DroppingStore) -> contextlib.AbstractAsyncContextManager[tuple[SharedLog, asyncio.Task[None]]]:
     """Opens the log for clients of one user, who hold all leases."""
-    access = Access(users={CLIENT.user: Key(CLIENT.secret, OF_THE_LOG)})
+    access = Access(held=HeldFiles(AccessFiles(users={CLIENT.user: Key(CLIENT.secret, OF_THE_LOG)})))
     holders = LeaseHolders(lambda shard: f"client{shard.split('-')[1]}", time.monotonic)
     return open_shared_log(store, SETTINGS, UowSettings(), "s", holders=holders, access=access)
 

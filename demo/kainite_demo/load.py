@@ -14,7 +14,8 @@ from kainite_demo.killer import Killer
 from kainite_demo.monitor import RunMonitor
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display, Figures
-from kainite_demo.run_layout import DAEMON, PGBENCH, RunOptions, daemon_names, ready_events, victims
+from kainite_demo.run_layout import DAEMON, PGBENCH, RunOptions, SourceKind, daemon_names, ready_events, victims
+from kainite_demo.settings_file import GRACE_MILLIS
 from kainite_demo.sustained import LoadStanding
 
 _TICK = 0.25
@@ -45,6 +46,7 @@ class Load:
         self.kills: Counter[str] = Counter()
         self.standing: LoadStanding | None = None
         self._rate = options.rate
+        self._grace = GRACE_MILLIS / 1000 if options.source is SourceKind.DSQL else 0.0
         self._processes = processes
         self._monitor = monitor
         self._display = display
@@ -82,7 +84,7 @@ class Load:
         while applied_at is None or self._monitor.log.counts.committed < transactions:
             figures = self._tick()
             now = time.monotonic()
-            self.standing = self.standing or _standing(self._rate, load_seconds, transactions, figures)
+            self.standing = self.standing or _standing(self._rate, load_seconds, transactions, figures, self._grace)
             if applied_at is None and figures.applied >= transactions:
                 applied_at = now
             seen = observe(seen, (*_stages(figures), self._monitor.log.counts.committed), now)
@@ -128,8 +130,8 @@ def _stages(figures: Figures) -> tuple[int, int, int]:
     return figures.captured, figures.dispatched, figures.applied
 
 
-def _standing(rate: int, seconds: float, transactions: int, figures: Figures) -> LoadStanding:
-    return LoadStanding(rate, seconds, transactions, *_stages(figures))
+def _standing(rate: int, seconds: float, transactions: int, figures: Figures, grace: float) -> LoadStanding:
+    return LoadStanding(rate, seconds, transactions, *_stages(figures), grace)
 
 
 def _transactions(source: str) -> int:

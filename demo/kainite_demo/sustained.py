@@ -19,6 +19,7 @@ class LoadStanding:
         captured: of these, extracted from the source.
         dispatched: of these, whole in the log.
         applied: of these, in the target.
+        grace: how long the daemon holds each transaction back on purpose, until the watermark passes it, seconds.
     """
 
     rate: int
@@ -27,6 +28,7 @@ class LoadStanding:
     captured: int
     dispatched: int
     applied: int
+    grace: float = 0.0
 
     @property
     def offered(self) -> float:
@@ -37,10 +39,11 @@ class LoadStanding:
     def bottleneck(self) -> str | None:
         """Returns the part before which most transactions waited; None if all parts kept up with the rate."""
         spare = self.rate * _SECONDS_UNDER_WAY
+        held = min(self.rate * self.grace, self.captured - self.dispatched)
         waiting = {
             "pgbench and the source": self.rate * self.seconds - self.made,
             "the extractor": self.made - self.captured,
-            "the stream and the daemon": self.captured - self.dispatched,
+            "the stream and the daemon": self.captured - self.dispatched - held,
             "the apply job": self.dispatched - self.applied,
         }
         return max(waiting, key=lambda part: waiting[part]) if sum(waiting.values()) > spare else None

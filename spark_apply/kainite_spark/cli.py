@@ -8,7 +8,8 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,8 @@ import click
 
 from kainite import settings
 from kainite.aws import clients as aws
-from kainite.base.errors import SparkUnavailableError
+from kainite.base import service_manager
+from kainite.base.errors import SparkUnavailableError, StoppedError
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
@@ -24,6 +26,7 @@ from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json
 from kainite.log.contract import LogStore
 from kainite.log.state.outcomes import outcomes_partition
+from kainite.observe.meter import Meter
 from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
 from kainite.settings import AwsFrom, Settings
@@ -38,7 +41,7 @@ from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.outcomes import begin_to_watch
-from kainite_spark.driver.patience import patiently
+from kainite_spark.driver.patience import at_the_start, patiently
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
@@ -94,6 +97,8 @@ def run(configured: Settings, *, once: bool = False, adopts: bool = False) -> Ap
     try:
         with log_in_thread():
             return _run(configured, stop, once=once, adopts=adopts)
+    except StoppedError:
+        return ApplySummary()
     except SparkUnavailableError:
         if stop.is_set():  # Spark had not started, or was given up after the grace
             return ApplySummary()
@@ -108,11 +113,12 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         _target(configured, stop) as (target, current),
     ):
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
-        patiently(store.create, stop)
+        at_the_start(store.create, stop, "the log's table")
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         name = f"kainite apply {configured.leases.application}"
         # A killed job holds the partition until its lease runs out; that time passes while Spark starts.
-        watch = patiently(lambda: begin_to_watch(store, outcomes_partition(configured.log.partition)), stop)
+        outcomes = outcomes_partition(configured.log.partition)
+        watch = at_the_start(lambda: begin_to_watch(store, outcomes), stop, "the log's table")
         apply = configured.apply
         with spark_context(apply.master, name, stop, apply.python) as context, stopping(stop):
             limits = SparkLimits(apply.stall, apply.job_limit, configured.child.shutdown_grace)
@@ -123,7 +129,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
             current.tell(runner.retarget)
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
-            with _fed(configured, store, owner, once=once) as feed:
+            with _fed(configured, store, owner, health, meter, once=once) as feed:
                 environment = ApplyEnvironment(
                     configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
                     health, feed, adopts,
@@ -131,18 +137,23 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
                 job = ApplyJob(environment, stop, watch)
                 keep_what_is_loaded()
                 collect_rarely()
+                service_manager.tell(service_manager.READY)
                 job.run(once=once)
             return job.summary
 
 
 @contextlib.contextmanager
-def _fed(configured: Settings, store: LogStore, name: str, *, once: bool) -> Iterator[LogFeed | None]:
+def _fed(
+    configured: Settings, store: LogStore, name: str, health: JobHealth, meter: Meter, *, once: bool
+) -> Iterator[LogFeed | None]:
     """Gives the feed of the log's owner; None for a job that only catches up, which reads the log."""
     if once:
         yield None
         return
-    feed = feed_of(store, configured.log, configured.apply, access_of(configured.service), name)
-    with beside(feed):
+    access = access_of(configured.service)
+    health.also = lambda: access.held.problem(time.time())
+    feed = feed_of(store, configured.log, configured.apply, access, name)
+    with _handled({signal.SIGHUP: access.held.ask}), beside(feed, access, meter):
         yield feed
 
 
@@ -152,7 +163,7 @@ def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Targe
     apply, uow = configured.apply, configured.uow
     url = target_url(configured)
     load = partial(load_catalogue, uow.catalogue_file, url, apply.schemas)
-    catalogue = patiently(load, stop)
+    catalogue = at_the_start(load, stop, "the target, for its tables")
     with contextlib.ExitStack() as opened:
 
         def opening(catalogue: Catalogue | None) -> Target:
@@ -178,12 +189,23 @@ def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskS
 @contextlib.contextmanager
 def stopping(stop: threading.Event) -> Iterator[None]:
     """Sets ``stop`` at TERM and INT. Must be entered again after Spark has started, which sets its own INT handler."""
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
+    with _handled({signal.SIGTERM: stop.set, signal.SIGINT: stop.set}):
+        yield
+
+
+@contextlib.contextmanager
+def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    """Calls a function at each of some signals while entered."""
+    before = {number: signal.signal(number, _calling(handler)) for number, handler in handlers.items()}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _calling(handler: Callable[[], None]) -> Callable[[int, object], None]:
+    return lambda _number, _frame: handler()
 
 
 def _as_json(summary: ApplySummary) -> dict[str, int]:

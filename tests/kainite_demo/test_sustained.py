@@ -7,6 +7,13 @@ import pytest
 from kainite_demo.sustained import LoadStanding
 
 
+@pytest.mark.parametrize(("dispatched", "bottleneck"), [(600, None), (500, None), (200, "the stream and the daemon")])
+def test_what_the_watermark_holds_back_on_purpose_is_no_queue(dispatched: int, bottleneck: str | None) -> None:
+    standing = LoadStanding(100, 10.0, 1000, 1000, dispatched, dispatched, grace=4.0)
+
+    assert standing.bottleneck == bottleneck
+
+
 @pytest.mark.parametrize(
     ("made", "captured", "dispatched", "applied", "bottleneck"),
     [

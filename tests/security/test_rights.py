@@ -26,6 +26,7 @@ from kainite.waltz.partition import application_partition
 from kainite.waltz.serving import serving_applications
 from kainite.waltz.wire.messages import CheckStorageConnectivityRequest, CheckStorageConnectivityResponse
 from kainite.waltz.wire.versions import WALTZ
+from support.doors import holding
 from support.log_members import LIMIT, P, members
 from support.metric_sums import Sums
 from support.waiting import until
@@ -61,7 +62,7 @@ async def test_each_request_to_the_owner_needs_its_right(caplog: pytest.LogCaptu
     caplog.set_level(logging.INFO)
     sums = Sums()
     async with members() as all_:
-        log = await all_.join("a", access=Access(users=USERS), meter=Meter(sums))
+        log = await all_.join("a", access=Access(held=holding(USERS)), meter=Meter(sums))
         address = from_text(log.address)
         assert address is not None
         refused = 0
@@ -89,9 +90,9 @@ async def test_each_request_to_the_owner_needs_its_right(caplog: pytest.LogCaptu
 async def test_a_daemon_that_may_only_follow_is_told_so_and_does_not_append(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with members() as all_:
-        await all_.join("a", access=Access(users=USERS))
+        await all_.join("a", access=Access(held=holding(USERS)))
         mine = {"job": USERS["job"], **USERS}
-        b = await all_.join("b", access=Access(users=mine), reached=False)
+        b = await all_.join("b", access=Access(held=holding(mine)), reached=False)
         await until(lambda: bool(told(caplog, "log's owner not understood")))
         assert "lacks the right daemon" in str(told(caplog, "log's owner not understood")[0]["error"])
         assert not b.is_reached
@@ -110,7 +111,7 @@ async def test_a_program_uses_the_partitions_that_it_has_a_right_to(
     settings: Settings, user: str, allowed: set[int]
 ) -> None:
     store, sums = MemoryStore(), Sums()
-    async with serving_applications(settings, store, Access(users=USERS), Meter(sums)):
+    async with serving_applications(settings, store, Access(held=holding(USERS)), Meter(sums)):
         names = [application_partition(settings.log.partition, number) for number in (0, 1)]
         await until(lambda: all(store.read_head(name) is not None for name in names))
         head = store.read_head(names[0])

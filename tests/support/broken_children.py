@@ -15,8 +15,8 @@ BROKEN = Path(__file__).parents[1] / "children" / "broken"
 SILENT = AnswerLimits(timeout=4.0, slow=60.0)
 PATIENT = AnswerLimits(timeout=60.0, slow=60.0, hold=20.0)
 SILENTLY = {
-    "no flush", "no line end", "hangs", "ignores the end of its input", "no EOP", "EOB needs EOM", "pretty-printed",
-    "byte-order mark", "ignores EOB", "silent to an empty batch", "silent to a bad message",
+    "no flush", "no line end", "reads in blocks", "hangs", "ignores the end of its input", "no EOP", "EOB needs EOM",
+    "pretty-printed", "byte-order mark", "ignores EOB", "silent to an empty batch", "silent to a bad message",
 }  # fmt: skip
 """The faults of children that are only found by a limit, which is short for them."""
 

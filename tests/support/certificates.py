@@ -12,6 +12,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+DAY = datetime.timedelta(days=1)
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -37,10 +39,10 @@ class Authority:
         certificate = _signed(name, self._key.public_key(), name, self._key, ca=True)
         self.trust.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
-    def sign(self, name: str) -> Certificate:
-        """Returns a new certificate for a server or a client."""
+    def sign(self, name: str, ends: datetime.timedelta = DAY) -> Certificate:
+        """Returns a new certificate for a server or a client, which began a day ago."""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = _signed(name, key.public_key(), self._name, self._key, ca=False)
+        certificate = _signed(name, key.public_key(), self._name, self._key, ca=False, ends=ends)
         found = Certificate(self._folder / f"{name}.crt", self._folder / f"{name}.key")
         found.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         found.key.write_bytes(
@@ -52,7 +54,13 @@ class Authority:
 
 
 def _signed(
-    name: str, key: ec.EllipticCurvePublicKey, issuer: str, issuer_key: ec.EllipticCurvePrivateKey, *, ca: bool
+    name: str,
+    key: ec.EllipticCurvePublicKey,
+    issuer: str,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    *,
+    ca: bool,
+    ends: datetime.timedelta = DAY,
 ) -> x509.Certificate:
     now = datetime.datetime.now(datetime.UTC)
     return (
@@ -61,8 +69,8 @@ def _signed(
         .issuer_name(_named(issuer))
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now - DAY)
+        .not_valid_after(now + ends)
         .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
         .sign(issuer_key, hashes.SHA256())

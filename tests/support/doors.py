@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from kainite.peers.access_files import AccessFiles
 from kainite.peers.connection.hello import Hello
 from kainite.peers.connection.introduction import Door, Doorkeeper, Guest, Introduction, Key, LetIn, said_in
+from kainite.peers.held_files import HeldFiles
 from kainite.peers.rights import APPLICATION, OF_THE_LOG
 
 SECRET = "one"
@@ -23,5 +27,13 @@ class Everybody:
             return Doorkeeper(lambda _: USERS["ann"]).judge(ours, theirs)
         return LetIn(Guest("everybody", ALL_RIGHTS), None)
 
+    def has_revoked(self, guest: Guest) -> bool:
+        return False
+
 
 EVERYBODY = Everybody()
+
+
+def holding(users: Mapping[str, Key]) -> HeldFiles:
+    """Returns what a file of these users holds."""
+    return HeldFiles(AccessFiles(users=users))

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from support.ports import free_port
 
-FOLDER = Path(__file__).parents[2] / ".venv/peers/dynamodb-local"
+FOLDER = Path(sys.prefix) / "peers/dynamodb-local"
 START_LIMIT_S = 60.0
 SCRIPT = """
 java -Xmx256m -Djava.library.path=DynamoDBLocal_lib -jar DynamoDBLocal.jar -inMemory -port "$1" >/dev/null &

@@ -25,7 +25,7 @@ from kainite.new_processor.catalogue import Example, folder
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings
 
 LIMIT = 60.0
-NODE_MODULES = Path(__file__).parents[2] / ".venv/peers/node/node_modules"
+NODE_MODULES = Path(sys.prefix) / "peers/node/node_modules"
 COMPILERS = ("cc", "javac")
 
 

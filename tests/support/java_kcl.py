@@ -30,7 +30,7 @@ from kainite.settings import InitialPosition, StreamSettings
 from support.names import unique
 
 ROOT = Path(__file__).parents[2]
-JARS = ROOT / ".venv/peers/java-kcl/amazon_kclpy/jars"
+JARS = Path(sys.prefix) / "peers/java-kcl/amazon_kclpy/jars"
 JOURNAL = ROOT / "tests/children/journal.py"
 LIMIT = 90.0
 """Seconds that a test waits for what takes Java 10 s on a quiet machine."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from support.ports import free_port
 
-PACKAGE = Path(__file__).parents[2] / ".venv/peers/node/node_modules/kinesis-local"
+PACKAGE = Path(sys.prefix) / "peers/node/node_modules/kinesis-local"
 START_LIMIT_S = 60.0
 SCRIPT = "process.stdin.on('end', () => process.exit()).resume(); require('./main.js')"
 """The command ends with its input, and so also where this process is killed and cleans up nothing."""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 MAX_CONNECTIONS = 256
 
+_CHECKED = {"dynamodb": ("DynamoDB", "dynamoDBEndpoint"), "kinesis": ("Kinesis", "kinesisEndpoint")}
+"""The services whose replies are looked at, each with its name and the settings' key of its endpoint."""
+
 
 @overload
 def client(service: Literal["kinesis"], settings: AwsSettings) -> KinesisClient: ...
@@ -41,6 +44,8 @@ def client(
     """
     from botocore.exceptions import BotoCoreError, NoRegionError
 
+    from kainite.aws.foreign_replies import refuse_foreign_replies
+
     own, endpoint = _of_service(service, settings)
     region = own.region or settings.region
     try:
@@ -48,11 +53,14 @@ def client(
         # A client made without credentials never finds any, so waiting for them would be in vain.
         if session.get_credentials() is None:
             raise SettingsError(_no_credentials(own, settings))
-        return session.client(service, region_name=region, endpoint_url=endpoint, config=_config(settings, own))
+        made = session.client(service, region_name=region, endpoint_url=endpoint, config=_config(settings, own))
     except NoRegionError as error:
         raise SettingsError("no AWS region: set regionName in the settings file, or AWS_DEFAULT_REGION") from error
     except BotoCoreError as error:
         raise SettingsError(f"no {service} client can be made of these settings: {error}") from error
+    if service in _CHECKED:
+        refuse_foreign_replies(made, *_CHECKED[service])
+    return made
 
 
 def frozen_credentials(settings: AwsSettings) -> Provider:

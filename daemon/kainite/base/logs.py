@@ -14,13 +14,13 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from kainite.base import display
+from kainite.base import display, open_files
 from kainite.base.redaction import redacted, redacted_tree
 
 _FIELDS = "kainite_fields"
 
 
-def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
+def event(logger: logging.Logger, level: int, name: str, /, **fields: Any) -> None:
     """Logs one event.
 
     Args:
@@ -35,12 +35,17 @@ def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
 
 
 def configure(level: str = "INFO", *, json_lines: bool = False) -> None:
-    """Sends all events to stderr, in one of the two forms."""
+    """Sends all events to stderr, in one of the two forms.
+
+    Of other libraries warnings and errors alone; of psycopg errors alone: it warns of what follows from an error that
+    it raises ("pipeline aborted"), and the error itself is told by who has caught it.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if json_lines else KeyValueFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("boto3", "botocore", "urllib3", "py4j"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 class KeyValueFormatter(logging.Formatter):
@@ -73,7 +78,12 @@ class JsonFormatter(logging.Formatter):
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return getattr(record, _FIELDS, {})
+    """Returns the event's fields, and what to do where one of them is an error that the text of it conceals."""
+    fields: dict[str, Any] = getattr(record, _FIELDS, {})
+    raised = record.exc_info[1] if record.exc_info else None
+    errors = [value for value in (raised, *fields.values()) if isinstance(value, BaseException)]
+    advice = next(filter(None, map(open_files.advice_on, errors)), None)
+    return fields if advice is None else {"advice": advice, **fields}
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -5,8 +5,13 @@ Two nets, one behind the other:
 * *What is known*: :func:`learn` is told each secret that the settings hold, when they are read. :func:`redacted` hides
   a known secret wherever it stands, whoever wrote the text (a driver, a child, DynamoDB), and however its characters
   are percent-encoded or escaped there.
-* *What has the shape of a secret*: a password in an address, ``password=…``, ``--password …``, a bearer token.
+* *What has the shape of a secret*: a password in an address or a data source name, ``password=…``, ``DB_PASS=…``,
+  ``secret: …``, ``--db-pass …``, ``X-Api-Key: …``, ``Authorization: …``, a bearer token, a private key in PEM.
   :func:`redacted` hides these in any text, :func:`redacted_words` in a command line.
+
+Texts go through here where they leave the process (:mod:`kainite.base.logs`, :mod:`kainite.cli.terminal`, the HTTP
+endpoint), and already where another process will show them: the lines of a program's standard error, which end in the
+fleet's table, and what a loader says of a unit, which ends in the log.
 
 A secret of fewer than :data:`SHORTEST` characters is known by its shape alone, since its characters stand everywhere.
 A secret of letters and digits that is shorter than :data:`ANYWHERE` is hidden where it stands as a word: the password
@@ -29,18 +34,29 @@ HIDDEN: Final = "***"
 SHORTEST: Final = 4
 ANYWHERE: Final = 12
 
+# "pass" is a word of its own in "DB_PASS", "db-pass", "pgpass" and "pass", and none in "bypass" and "compass".
+_PASS = r"(?:(?<![a-z])|(?<=db)|(?<=pg)|(?<=sql)|(?<=user)|(?<=smtp)|(?<=ftp)|(?<=ldap)|(?<=admin)|(?<=root))pass"
 _NAMES = (
-    r"pass(?:word|wd|phrase)|pwd|secret|token|api[-_]?key|account[-_]?key|private[-_]?key"
-    r"|(?:secret|access)[-_]?(?:access[-_]?)?key|credentials?"
+    rf"pass(?:word|wd|phrase)|{_PASS}|pwd|secret|token|api[-_]?key|account[-_]?key|private[-_]?key"
+    r"|(?:secret|access)[-_]?(?:access[-_]?)?key|credentials?|x-amz-signature"
+)
+# Before a colon only what is no word of prose there: "unexpected token: }" and "pass: 3 of 5" hide nothing.
+_BEFORE_COLON = (
+    r"pass(?:word|wd|phrase)|pwd|(?:token|pass)[\"']|(?<=[_-])(?:token|pass)|secret(?:[-_]?(?:access[-_]?)?key)?"
+    r"|(?:api|access|account|private)[-_]?key"
 )
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s&,;"'|]+)"""
 _NAMED = re.compile(
-    rf"""(?P<name>(?:{_NAMES})["']?\s{{0,4}}=\s{{0,4}}|(?:pass(?:word|wd|phrase)|pwd|token["'])["']?\s{{0,4}}:\s{{0,4}}"""
-    rf"""|--[a-z0-9_-]{{0,40}}(?:{_NAMES})\s{{1,4}}|authorization["']?\s{{0,4}}[:=]\s{{0,4}}(?:[a-z]{{1,20}}\s{{1,4}})?"""
-    rf"""|\bbearer\s{{1,4}}){_VALUE}""",
+    rf"""(?P<name>(?:{_NAMES})["']?\s{{0,4}}=\s{{0,4}}|(?:{_BEFORE_COLON})["']?\s{{0,4}}:(?!//)\s{{0,4}}"""
+    rf"""|--[a-z0-9_.-]{{0,40}}(?:{_NAMES})\s{{1,4}}|authorization["']?\s{{0,4}}[:=]\s{{0,4}}(?:[a-z]{{1,20}}\s{{1,4}})?"""
+    rf"""|\bcookie["']?\s{{0,4}}:\s{{0,4}}|\bbearer\s{{1,4}}){_VALUE}""",
     re.IGNORECASE | re.DOTALL,
 )
+_ONE_OF = ("pass", "pwd", "secret", "token", "key", "credential", "signature", "authorization", "cookie", "bearer")
+"""One of these stands, case-folded, in each text that _NAMED finds something in."""
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----).*?(?:-----END|\Z)", re.DOTALL)
 _OPTION = re.compile(rf"-{{1,2}}[a-z0-9_.-]*(?:{_NAMES})", re.IGNORECASE)
+_SECRET_NAME = re.compile(rf"[a-z0-9_.-]*(?:{_NAMES})", re.IGNORECASE)
 _ASSIGNED = re.compile(rf"(?P<name>.*?(?:{_NAMES})=)(?P<value>.+)", re.IGNORECASE | re.DOTALL)
 _USER_OPTIONS = frozenset({"-u", "--user"})
 _QUERY = re.compile(rf"[?&][a-z0-9_.-]{{0,40}}(?:{_NAMES})=(?P<value>[^&]*)", re.IGNORECASE)
@@ -74,19 +90,32 @@ def redacted(text: str) -> str:
         text = _pattern.sub(HIDDEN, text)
     if "://" in text and "@" in text:
         text = _RUN.sub(lambda found: redacted_url(found[0]), text)
+    if "PRIVATE KEY-----" in text:
+        text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", text)
+    folded = text.casefold()
+    if not any(word in folded for word in _ONE_OF):  # as in most lines; the pattern takes much longer
+        return text
     return _NAMED.sub(lambda found: found["name"] + HIDDEN, text)
 
 
 def redacted_tree(value: Any) -> Any:
-    """Returns a value of JSON's kinds with :func:`redacted` applied to each text in it, keys too."""
+    """Returns a value of JSON's kinds with :func:`redacted` applied to each text in it, keys too.
+
+    A text whose key has the name of a secret is hidden.
+    """
     if isinstance(value, str):
         # An enum of strings stays what it is.
         return redacted(value) if type(value) is str else value
     if isinstance(value, Mapping):
-        return {redacted(key) if isinstance(key, str) else key: redacted_tree(item) for key, item in value.items()}
+        return {redacted(key) if isinstance(key, str) else key: _under(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [redacted_tree(item) for item in value]
     return value
+
+
+def _under(key: Any, value: Any) -> Any:
+    is_secret = isinstance(key, str) and type(value) is str and value and _SECRET_NAME.fullmatch(key)
+    return HIDDEN if is_secret else redacted_tree(value)
 
 
 def redacted_url(url: str) -> str:

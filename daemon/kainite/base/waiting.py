@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+from kainite.base.time_limit import time_limit
+
 
 class Changes:
     """Wakes those who wait for a condition on one event loop, whenever somebody tells of a change.
@@ -41,6 +43,6 @@ async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
     """Waits until ``event`` is set, for at most ``seconds``; returns whether it is set."""
     # Not wait_for: in Python 3.11 it loses a cancellation that comes as the wait ends.
     with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
+        async with time_limit(seconds):
             await event.wait()
     return event.is_set()

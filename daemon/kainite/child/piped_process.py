@@ -28,8 +28,10 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from kainite.aws.program_environment import program_environment
+from kainite.base import open_files
 from kainite.base.errors import ChildError, ChildExitedError
 from kainite.base.logs import event
+from kainite.base.redaction import redacted
 from kainite.base.waiting import wait_until_set
 from kainite.child.line_buffer import Line, LineBuffer
 from kainite.child.pipes import PipeReader, PipeWriter, enlarge
@@ -70,7 +72,7 @@ class Hooks:
         output: called with each piece of the program's standard output, until :meth:`PipedProcess.close`.
         output_ended: called when the program, or its standard output, has ended; may be called twice.
         news: called when :attr:`PipedProcess.broken` is done.
-        error_line: called with each line of the program's standard error.
+        error_line: called with each line of the program's standard error, without secrets.
     """
 
     output: Callable[[bytes], None]
@@ -84,7 +86,7 @@ class PipedProcess:
 
     Attributes:
         broken: done as soon as the program cannot go on; its result says why.
-        stderr_tail: the last lines of its standard error.
+        stderr_tail: the last lines of its standard error, without secrets.
         status: the exit status, negative for a signal; None while the program runs.
     """
 
@@ -125,9 +127,8 @@ class PipedProcess:
                 start_new_session=True,
             )
         except OSError as error:
-            raise ChildExitedError(
-                f"cannot start {program.command[0]!r} for {program.owner}: {error.strerror}; see {program.setting}"
-            ) from error
+            why = open_files.advice_on(error) or f"{error.strerror}; see {program.setting}"
+            raise ChildExitedError(f"cannot start {program.command[0]!r} for {program.owner}: {why}") from error
         running = cls(process, program, hooks)
         running.log(logging.INFO, "child started")
         return running
@@ -227,7 +228,8 @@ class PipedProcess:
 
     def _log_stderr(self, lines: list[Line]) -> None:
         for line in lines:
-            text = line.text.decode("utf-8", "replace") + ("…" if line.cut else "")
+            # Others show these lines: the fleet's table, the cause of a failed unit, errors.
+            text = redacted(line.text.decode("utf-8", "replace")) + ("…" if line.cut else "")
             self.stderr_tail.append(text)
             self.log(logging.INFO, "child stderr", line=text)
             self._hooks.error_line(text)

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from kainite.base.errors import ChildError, ChildProtocolError, ChildTimeoutError
+from kainite.base.time_limit import time_limit
 from kainite.child.breather import Breather
 from kainite.child.configured_dialect import dialect_of
 from kainite.child.events import (
@@ -164,7 +165,7 @@ class ChildProcess:
                 self._breather.taken()
             return ready  # many events come at once, and a time limit for each would cost more than the event
         try:
-            async with asyncio.timeout(self._settings.reply_timeout):
+            async with time_limit(self._settings.reply_timeout):
                 while (happened := self._take_event()) is None:
                     if self.broken.done():
                         raise self.broken.result()

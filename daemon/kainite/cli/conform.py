@@ -100,6 +100,7 @@ def conform(
             child=_spoken(child, dialect, batching),
             stage=meant,
             extract=settings.extract if settings else ExtractSettings(),
+            for_next_stage=settings is not None and settings.stream.output is not None,
             samples=read_samples(samples) if samples else generic(),
             limits=AnswerLimits(timeout, slow),
             large=large,

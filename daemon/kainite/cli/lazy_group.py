@@ -25,7 +25,7 @@ from typing import Any
 
 import click
 
-from kainite.base import display
+from kainite.base import display, open_files
 from kainite.base.errors import KainiteError, MissingExtraError
 from kainite.base.redaction import redacted
 
@@ -115,6 +115,8 @@ def one_line(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error.name or "")):
         error = MissingExtraError(f"{error.name} is not installed: pip install 'kainite[{extra}]'")
     message = " ".join(str(error).split())
+    if advice := open_files.advice_on(error):
+        return f"{advice} ({message})"
     if isinstance(error, KainiteError):
         return message
     return f"{type(error).__name__}: {message} (kainite --debug … shows where)"

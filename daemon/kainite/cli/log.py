@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from kainite.base.errors import SettingsError
+from kainite.base.clock import epoch_ms
+from kainite.base.errors import LogError, LogRequestError, SettingsError
 from kainite.cli.adopt_stream import adopt_stream
 from kainite.cli.log_status import status
 from kainite.cli.opened_log import opened_log
@@ -27,6 +29,7 @@ from kainite.settings import Settings, load
 if TYPE_CHECKING:
     from kainite.log.views.row_holders import Toucher
 
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _COLOURS = {UnitStatus.FAILED: "red", UnitStatus.BLOCKED: "yellow", UnitStatus.COMMITTED: "green"}
 
 
@@ -71,11 +74,12 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
         if wanted.takes(row) and (not uows or row.uow in uows)
     ]
     shown = rows[-limit:] if limit else rows
+    now = epoch_ms()
     if as_json:
         for row in shown:
-            say_json(asdict(row))
+            say_json(asdict(row) | {"age_s": row.age_s(now), "now_ms": now})
     else:
-        stdout().print(_table(shown))
+        stdout().print(_table(shown, now))
 
 
 @log.command("who")
@@ -101,7 +105,7 @@ def who(properties: Path, table: str, key: tuple[str, ...], as_json: bool) -> No
         found = _read(settings, table, values)
     if as_json:
         for toucher in found:
-            say_json(asdict(toucher))
+            say_json(asdict(toucher) | {"waits_for_uow": _name_of(toucher.waits_for, found)})
     elif found:
         stdout().print(_touchers(found))
     else:
@@ -137,12 +141,14 @@ def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touch
     from kainite.peers.access import access_of
     from kainite.peers.rows.asking import ask_owner
 
-    store, partition = opened_log(settings)
+    store, partition = opened_log(settings, token=True)
     try:
         access = access_of(settings.service)
-    except SettingsError:  # a file that the daemons may read, and this user not
+        return asyncio.run(ask_owner(store, partition, f"{settings.log.table}/{partition}", access, table, key))
+    except LogRequestError:
+        raise
+    except (SettingsError, LogError):  # a file, or the token of HEAD, that the daemons may read, and this user not
         return None
-    return asyncio.run(ask_owner(store, partition, f"{settings.log.table}/{partition}", access, table, key))
 
 
 def _read(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher]:
@@ -168,13 +174,19 @@ def _touchers(found: Sequence[Toucher]) -> Table:
     for name in ("ID", "UofW", "Status", "ETL JI", "Waits for", "Cause"):
         table.add_column(name, overflow="fold")
     for unit in found:
-        cells = (unit.id, unit.uow, unit.status, unit.instance, unit.waits_for, unit.cause)
+        holder = None if unit.waits_for is None else f"{unit.waits_for} ({_name_of(unit.waits_for, found)})"
+        cells = (unit.id, unit.uow, unit.status, unit.instance, holder, unit.cause)
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
     return table
 
 
-def _table(rows: list[LogRow]) -> Table:
-    table = Table(title=None, header_style="bold")
+def _name_of(tid: int | None, found: Sequence[Toucher]) -> str | None:
+    return next((unit.uow for unit in found if unit.id == tid), None)
+
+
+def _table(rows: list[LogRow], now_ms: int) -> Table:
+    now = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
+    table = Table(title=None, header_style="bold", caption=f"now: {now}")
     for name in ("Conflict", "ID"):
         table.add_column(name, justify="right")
     for name in ("UofW", "Queue ID", "ETL JI", "Signature"):
@@ -183,14 +195,15 @@ def _table(rows: list[LogRow]) -> Table:
         table.add_column(name, justify="right")
     table.add_column("Status")
     table.add_column("Seconds", justify="right")
+    table.add_column("Age", justify="right")
     table.add_column("Cause", overflow="fold")
     for row in rows:
         colour = _COLOURS.get(UnitStatus(row.status)) if row.status != COLLECTING else "cyan"
-        table.add_row(*_cells(row), style=colour)
+        table.add_row(*_cells(row, now_ms), style=colour)
     return table
 
 
-def _cells(row: LogRow) -> list[Text]:
+def _cells(row: LogRow, now_ms: int) -> list[Text]:
     cells = [
         row.conflict,
         row.id,
@@ -202,9 +215,18 @@ def _cells(row: LogRow) -> list[Text]:
         row.trans_out,
         row.status,
         row.took_s,
+        _lasted(row.age_s(now_ms)),
         row.cause,
     ]
     return [Text("" if cell is None else str(cell)) for cell in cells]
+
+
+def _lasted(seconds: float | None) -> str | None:
+    """Returns a time span in the largest unit of which it has two."""
+    if seconds is None:
+        return None
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), _UNITS[-1])
+    return f"{seconds // size:.0f} {unit}"
 
 
 def _shortened(signature: list[str], most: int = 4) -> str:

@@ -16,6 +16,8 @@ from kainite.base.errors import SettingsError
 from kainite.child.program_lookup import find
 from kainite.cli.terminal import say_json, stdout
 from kainite.settings import Examination, examine
+from kainite.settings.exposure.finding import Exposure
+from kainite.settings.exposure.listing import exposures
 from kainite.settings.key import SettingKey
 from kainite.settings.keys.table import KEYS, default_text
 from kainite.settings.keys.without_effect import why_without_effect
@@ -38,6 +40,7 @@ class SettingsReport:
     """The contents of the report; ``settings`` leaves out the keys that could not be understood.
 
     ``warnings`` may surprise users of the Java daemon and are logged at the start too; ``notes`` are only shown here.
+    ``exposed`` is what the settings expose to others; it is empty while something is wrong.
     """
 
     file: str
@@ -48,6 +51,7 @@ class SettingsReport:
     unknown: tuple[tuple[str, str | None], ...]
     ignored: tuple[tuple[str, str], ...]
     settings: tuple[SettingLine, ...]
+    exposed: tuple[Exposure, ...] = ()
 
 
 def show(path: Path | None, options: Sequence[str], *, as_json: bool, everything: bool) -> int:
@@ -86,6 +90,7 @@ def report(found: Examination) -> SettingsReport:
         unknown=tuple((entry.key, entry.nearest) for entry in found.unknown),
         ignored=tuple((key, why_without_effect(key) or "") for key in found.ignored),
         settings=tuple(_line(found, key) for key in KEYS if key.name not in found.wrong),
+        exposed=exposures(found.settings) if found.settings is not None else (),
     )
 
 
@@ -122,6 +127,8 @@ def _print(found: SettingsReport, *, everything: bool) -> None:
         console.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
     for warning in found.warnings:
         console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+    for exposure in found.exposed:
+        console.print(Text(f"exposed: {exposure}", style="yellow"), soft_wrap=True)
     for problem in found.problems:
         console.print(Text(f"wrong: {problem}", style="bold red"), soft_wrap=True)
     verdict = "nothing is wrong" if found.ok else f"{len(found.problems)} to mend"

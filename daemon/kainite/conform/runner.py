@@ -80,6 +80,7 @@ class ConformOptions:
         only: names of the cases to run; without names all cases run.
         stage: what the command is meant for; extractors and loaders speak markers.
         extract: how an extractor is asked.
+        for_next_stage: the messages of a transform go to another stage's stream, and need not be deltas.
     """
 
     child: ChildSettings
@@ -89,6 +90,7 @@ class ConformOptions:
     only: tuple[str, ...] = ()
     stage: Stage = Stage.TRANSFORM
     extract: ExtractSettings = field(default_factory=ExtractSettings)
+    for_next_stage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,10 @@ def _started(options: ConformOptions, limits: AnswerLimits, held: Withheld | Non
     arguments, variables = start_parameters(spoken)
     program = Program((*child.command, *arguments), SHARD, environment={**environment, **variables})
     run = ChildRun(program, exchange.receive, lambda: None)  # the child's exit is reported anyway
-    return run, MarkersDriver(run, exchange, spoken.markers, spoken.batch_size, limits, held)
+    driver = MarkersDriver(
+        run, exchange, spoken.markers, spoken.batch_size, limits, held, for_next_stage=options.for_next_stage
+    )
+    return run, driver
 
 
 def _extractor_started(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from kainite.base.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
+from kainite.base.time_limit import time_limit
 from kainite.child.markers.exchange import Violation
 from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, Unfinished
 from kainite.child.markers.start_parameters import start_parameters
@@ -59,7 +60,7 @@ class Extractor:
         if (said := self.taken()) is not None:
             return said
         try:
-            async with asyncio.timeout(self._timeout):
+            async with time_limit(self._timeout):
                 while (said := self.taken()) is None and not self._said_all():
                     self._news.clear()
                     await self._news.wait()

@@ -17,12 +17,14 @@ from contextlib import suppress
 
 from kainite.base.errors import ChildError
 from kainite.base.logs import event
+from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
 from kainite.child.markers.extraction import CycleDone, Extracted, Unfinished
 from kainite.extract.extractor import HELD_LIMIT, Extractor
 from kainite.extract.output.sink import Sink
 from kainite.extract.patience import Patience
 from kainite.extract.progress import ExtractionProgress
+from kainite.extract.status import ExtractStatus
 from kainite.settings import ChildSettings, ExtractSettings
 
 _SHOWN_RESIDUE = 200
@@ -37,6 +39,7 @@ class PlainExtraction:
         extract, child: the settings of the extractor and of its process.
         sink: puts messages on the stream.
         progress: shows each run.
+        status: takes messages and failures.
         patience: counts the program's failures.
         stop: set when the run under way is to end, and no further one to begin.
     """
@@ -47,6 +50,7 @@ class PlainExtraction:
         child: ChildSettings,
         sink: Sink,
         progress: ExtractionProgress,
+        status: ExtractStatus,
         patience: Patience,
         stop: asyncio.Event,
     ) -> None:
@@ -54,6 +58,7 @@ class PlainExtraction:
         self._child = child
         self._sink = sink
         self._progress = progress
+        self._status = status
         self._patience = patience
         self._stop = stop
 
@@ -78,9 +83,11 @@ class PlainExtraction:
         except ChildError as error:
             seconds = self._patience.failed(error)
             event(logger, logging.WARNING, "extractor failed: it is started again", error=error, pause=seconds)
+            self._status.failed(str(error))
             self._progress.say("failed", error=str(error), pause=seconds)
             return seconds
         self._patience.succeeded()
+        self._status.answered(None)
         return None
 
     async def _one_run(self) -> None:
@@ -92,6 +99,7 @@ class PlainExtraction:
                 rest = b"".join(piece.payload for piece in said if isinstance(piece, Unfinished))
                 await self._sink.put([piece.payload for piece in said if isinstance(piece, Extracted)])
                 self._progress.moved(None)
+                self._status.heard()
             status = await extractor.close()
             if rest and status == 0:
                 await self._sink.put([rest])
@@ -121,7 +129,7 @@ async def _some(extractor: Extractor, sink: Sink) -> list[Extracted | Unfinished
     size = sum(len(message.payload) for message in messages)
     if size and sink.linger:
         with suppress(TimeoutError):
-            async with asyncio.timeout(sink.linger):
+            async with time_limit(sink.linger):
                 while not sink.filled_by(size) and size < HELD_LIMIT and (said := await extractor.next()) is not None:
                     messages += (more := _with_payload(said))
                     size += sum(len(message.payload) for message in more)

@@ -12,11 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext, suppress
 
 from kainite.aws import clients as aws
+from kainite.base import service_manager
+from kainite.base.errors import StoppedError
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
+from kainite.base.outage import wait_out_async
 from kainite.base.signals import Signals
 from kainite.child.program_lookup import find
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
@@ -26,9 +30,12 @@ from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
 from kainite.extract.plain_extraction import PlainExtraction
 from kainite.extract.progress import ExtractionProgress, Showing
+from kainite.extract.status import ExtractStatus
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.write.put import StreamWriter
-from kainite.settings import ExtractMode, Settings
+from kainite.observe.metric import EXTRACT_METRICS
+from kainite.observe.publishing import Publishers, publishing_of
+from kainite.settings import ExtractMode, MetricsLevel, Settings
 
 logger = logging.getLogger(__name__)
 
@@ -80,21 +87,65 @@ async def extract(
     sink = _sink(settings)
     progress = ExtractionProgress(showing, sink.totals)
     extract, child, patience = settings.extract, settings.child, _patience(settings)
+    status = ExtractStatus(sink.totals, quiet_limit=_quiet_limit(settings))
     extraction: PlainExtraction | CyclicExtraction
     if extract.mode is ExtractMode.PLAIN:
-        extraction = PlainExtraction(extract, child, sink, progress, patience, stop)
+        extraction = PlainExtraction(extract, child, sink, progress, status, patience, stop)
     else:
         delivery = Delivery(sink, offset_file, progress, extract.ahead_bytes)
-        extraction = CyclicExtraction(extract, child, delivery, progress, patience, stop)
-    shards = await sink.open()
+        status.waiting = lambda: delivery.held_bytes
+        extraction = CyclicExtraction(extract, child, delivery, progress, status, patience, stop)
+    async with _published(settings, status):
+        with suppress(StoppedError):
+            await _extract(settings, sink, progress, status, extraction, stop, once=once)
+
+
+async def _extract(
+    settings: Settings,
+    sink: Sink,
+    progress: ExtractionProgress,
+    status: ExtractStatus,
+    extraction: PlainExtraction | CyclicExtraction,
+    stop: asyncio.Event,
+    *,
+    once: bool,
+) -> None:
+    shards = await wait_out_async(sink.open, stop, f"stream {settings.stream.name}")
+    status.opened()
     event(logger, logging.INFO, "extraction started", stream=settings.stream.name, shards=shards)
     progress.say("started", stream=settings.stream.name, shards=shards)
+    service_manager.tell(service_manager.READY, service_manager.status(f"puts on stream {settings.stream.name}"))
     try:
         await extraction.run(once=once)
     finally:
         progress.close()
         progress.say("ended")
     event(logger, logging.INFO, "extraction ended", records=sink.totals.records, units=sink.totals.units)
+
+
+@asynccontextmanager
+async def _published(settings: Settings, status: ExtractStatus) -> AsyncIterator[None]:
+    """Publishes the extraction's metrics and health while entered, if the settings ask for it."""
+    level = settings.metrics.level or MetricsLevel.NONE
+    wanted = Publishers(EXTRACT_METRICS, level, settings.extract.metrics_port)
+    if wanted.port is None and level is MetricsLevel.NONE:
+        yield
+        return
+    async with publishing_of(settings, wanted, status.report) as meter:
+        status.meter = meter
+        sampling = asyncio.create_task(status.sampling())
+        try:
+            yield
+        finally:
+            sampling.cancel()
+            status.sample()
+
+
+def _quiet_limit(settings: Settings) -> float | None:
+    """Returns after how many silent seconds an extraction stands still; None for programs that may be silent."""
+    if settings.extract.mode is ExtractMode.PLAIN:
+        return None
+    return (settings.extract.interval or 0.0) + max(settings.extract.reply_timeout, settings.metrics.hung_after)
 
 
 def _sink(settings: Settings) -> Sink:

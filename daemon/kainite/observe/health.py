@@ -64,6 +64,7 @@ class WorkerFacts:
         backlog: why the log, or the output stream, takes no more from the shards; empty while it does.
         followers: who follows the log here, and how many durable entries each has not taken.
         watermark: the reason why units without an end wait; empty while none waits here.
+        access: what is wrong with the certificates and secrets of the log's ports; empty while nothing is.
     """
 
     leases: int = 0
@@ -73,6 +74,7 @@ class WorkerFacts:
     backlog: str = ""
     followers: tuple[tuple[str, int], ...] = ()
     watermark: str = ""
+    access: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,8 @@ def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: HealthLi
         problems.append(_late(worker))
     if worker.backlog:
         problems.append(worker.backlog)
+    if worker.access:
+        problems.append(worker.access)
     return HealthReport(worker, shards, tuple(_not_ready(worker, limits)), tuple(problems))
 
 

@@ -17,6 +17,7 @@ from http import HTTPStatus
 
 from kainite.base.errors import SettingsError
 from kainite.base.logs import event
+from kainite.base.time_limit import time_limit
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class _Endpoint:
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with contextlib.suppress(TimeoutError, OSError, asyncio.IncompleteReadError):
-                async with asyncio.timeout(LIMIT_S):
+                async with time_limit(LIMIT_S):
                     await self._serve_one(reader, writer)
         finally:
             writer.transport.abort()  # the answer was drained, or the client's time is over

@@ -336,9 +336,51 @@ GROUPS_SPLIT = Metric(
     "Apply", "GroupsSplit", "kainite_apply_groups_split_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Groups that the target did not take, and that were cut in two.",
 )  # fmt: skip
+EXTRACT_RECORDS = Metric(
+    "Extract", "Records", "kainite_extract_records_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Messages of the extractor that were put on the stream.",
+)  # fmt: skip
+EXTRACT_FAILURES = Metric(
+    "Extract", "Failures", "kainite_extract_failures_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Failures of the extractor: it died, was silent too long, or broke the protocol.",
+)  # fmt: skip
+EXTRACT_QUIET = Metric(
+    "Extract", "Quiet", "kainite_extract_quiet_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
+    "Time since the extractor last answered or wrote a message.",
+)  # fmt: skip
+EXTRACT_WAITING_BYTES = Metric(
+    "Extract", "WaitingBytes", "kainite_extract_waiting_bytes", MetricKind.GAUGE, MetricUnit.BYTES,
+    "Bytes of messages that the extractor gave and that are not on the stream yet.",
+)  # fmt: skip
+EXTRACT_NEWEST_COMMIT_AGE = Metric(
+    "Extract", "NewestCommitAge", "kainite_extract_newest_commit_age_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
+    "Time since the newest transaction that the extractor gave committed at the source, where it says so.",
+)  # fmt: skip
+EXTRACT_HELD_BYTES = Metric(
+    "Extract", "SourceHeldBytes", "kainite_extract_source_held_bytes", MetricKind.GAUGE, MetricUnit.BYTES,
+    "Bytes that the source keeps for this extraction, such as WAL for its slot, where the extractor says so.",
+)  # fmt: skip
+EXTRACT_LEFT_BYTES = Metric(
+    "Extract", "SourceLeftBytes", "kainite_extract_source_left_bytes", MetricKind.GAUGE, MetricUnit.BYTES,
+    "Bytes that the source will write before it drops what this extraction needs, where there is a limit.",
+)  # fmt: skip
 LOG_LINES_DROPPED = Metric(
     "Process", "LogLinesDropped", "kainite_log_lines_dropped_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Lines on standard error that were dropped because nobody read them in time.",
+)  # fmt: skip
+
+CERTIFICATE_EXPIRY = Metric(
+    "Log", "CertificateExpiry", "kainite_certificate_expiry_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
+    "Time until the first certificate in logCertificateFile ends; 0 without one.", MetricsLevel.DETAILED,
+)  # fmt: skip
+ACCESS_FILES_READ = Metric(
+    "Log", "AccessFilesRead", "kainite_access_files_read_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Changed certificates and secrets of the log's ports that are in force.", MetricsLevel.DETAILED,
+)  # fmt: skip
+ACCESS_FILES_REFUSED = Metric(
+    "Log", "AccessFilesRefused", "kainite_access_files_refused_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Changed certificates and secrets of the log's ports that cannot be used, so that the old ones hold.",
+    MetricsLevel.DETAILED,
 )  # fmt: skip
 
 DAEMON_METRICS: tuple[Metric, ...] = (
@@ -350,14 +392,21 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LATE_UNITS, WATERMARK_BEHIND,
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
     LOG_REFUSED, LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES, LOG_LINES_DROPPED,
+    CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED,
 )  # fmt: skip
 """The metrics that ``kainite run`` and ``kainite log serve`` publish."""
 
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
     MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
-    LOG_LINES_DROPPED,
+    LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED,
 )  # fmt: skip
 """The metrics that ``kainite apply`` publishes."""
 
-METRICS = (*DAEMON_METRICS, *(metric for metric in APPLY_METRICS if metric not in DAEMON_METRICS))
+EXTRACT_METRICS: tuple[Metric, ...] = (
+    EXTRACT_RECORDS, EXTRACT_FAILURES, EXTRACT_QUIET, EXTRACT_WAITING_BYTES, EXTRACT_NEWEST_COMMIT_AGE,
+    EXTRACT_HELD_BYTES, EXTRACT_LEFT_BYTES, LOG_LINES_DROPPED,
+)  # fmt: skip
+"""The metrics that ``kainite extract`` publishes."""
+
+METRICS = tuple(dict.fromkeys((*DAEMON_METRICS, *APPLY_METRICS, *EXTRACT_METRICS)))

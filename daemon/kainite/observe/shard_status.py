@@ -18,6 +18,7 @@ class ShardStatus:
         behind_ms: how far the shard is behind, milliseconds; None before the first reply.
         last_record: seconds since the last batch with records was done; None before the first one.
         failures: children that failed in a row.
+        records: how many records were done since the consumer's start.
     """
 
     shard: str
@@ -28,3 +29,4 @@ class ShardStatus:
     behind_ms: int | None = None
     last_record: float | None = None
     failures: int = 0
+    records: int = 0

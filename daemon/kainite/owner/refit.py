@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogCorruptError
 from kainite.base.logs import event
+from kainite.base.time_limit import time_limit
 from kainite.log.collecting.unit_entries import note_scheme
 from kainite.log.contract import LogStore
 from kainite.log.format.deltas import deltas_of, dump_deltas
@@ -36,6 +37,7 @@ from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta
 from kainite.log.state.corrections import correction_of
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
+from kainite.log.state.unit_fields import UnitCommand, unit_fields
 from kainite.log.state.unit_state import UnitState
 from kainite.owner.entry_writer import EntryWriter
 from kainite.settings import Isolation, UowSettings
@@ -98,7 +100,7 @@ class Refitting:
     async def judged(self, unit: UnitState) -> tuple[Signing, SignedDeltas]:
         """Reads the catalogue, and judges one misfit by it."""
         try:
-            async with asyncio.timeout(READ_LIMIT_S):
+            async with time_limit(READ_LIMIT_S):
                 await self._catalogue.read_again()
         except TimeoutError:
             pass
@@ -130,7 +132,8 @@ class Refitting:
         try:
             judged = await self._judge(unit, signing)
         except LogCorruptError as error:
-            event(_logger, logging.ERROR, "misfit not judged", uow=unit.uow, id=unit.tid, error=error)
+            about = unit_fields(unit.uow, unit.tid, unit.tables, UnitCommand.DISCARD)
+            event(_logger, logging.ERROR, "misfit not judged", **about, cause=error)
             return
         await self._apply(unit, signing, judged)
 

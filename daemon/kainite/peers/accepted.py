@@ -52,7 +52,7 @@ class AcceptingTerms(Generic[M]):
 
     Attributes:
         service: answers the peers' messages.
-        tls: the accepting side's TLS context; None means that nothing is encrypted.
+        tls: returns the accepting side's TLS context at present; None means that nothing is encrypted.
         door: decides who is let in.
         limits: bounds on a peer's messages and times.
         budget: the bytes that the messages of all peers may have.
@@ -63,7 +63,7 @@ class AcceptingTerms(Generic[M]):
     """
 
     service: PeerService[M]
-    tls: ssl.SSLContext | None
+    tls: Callable[[], ssl.SSLContext | None]
     door: Door
     limits: Limits
     budget: ByteBudget
@@ -185,7 +185,10 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
     # What the server calls
 
     def look(self) -> None:
-        """Cuts the peer if it takes too long."""
+        """Cuts the peer if it takes too long, or if it was let in by what is revoked."""
+        if self._is_in and self._terms.door.has_revoked(self.guest):
+            self.cut("the user is gone from logSecretFile, or has another secret or other rights there")
+            return
         now = self._loop.time()
         why = self._connection.overdue(now) if self._listens else None
         if why is None and not self._writable.is_set() and now - self._clogged_since > self._terms.limits.slow:
@@ -228,13 +231,13 @@ class AcceptedPeer(asyncio.Protocol, Generic[M]):
     async def _secure(self) -> None:
         """Begins to read, over TLS if TLS is configured."""
         assert self._transport is not None
-        if self._terms.tls is None:
+        if (tls := self._terms.tls()) is None:
             self._transport.resume_reading()
             return
         secured = await self._loop.start_tls(
             self._transport,
             self,
-            self._terms.tls,
+            tls,
             server_side=True,
             ssl_handshake_timeout=self._terms.limits.greeting,
         )

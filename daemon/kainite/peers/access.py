@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kainite.base.address import Address
 from kainite.peers.connection.introduction import Doorkeeper, Introduction, Key, Keys
-from kainite.peers.tls import client_context, owner_context
-from kainite.peers.users import TOKEN, read_users
+from kainite.peers.held_files import HeldFiles
+from kainite.peers.users import TOKEN
 from kainite.settings import ServiceSettings
 
 LOOPBACK: Final = Address("127.0.0.1", 0)
@@ -44,21 +44,30 @@ def application_user(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The settings of the service, with the files that they name read.
+    """The settings of the service, with what the files that they name hold at present.
 
     Attributes:
         listen: the host and port to listen on; port 0 means any free port.
         advertise: the address that others connect to; None means the address of ``listen``.
-        owner_tls, client_tls: this process's TLS contexts as an owner and as a client; None means that nothing is
-            encrypted.
-        users: the users that may connect, in the file's order; None without a file: then HEAD has the key.
+        held: what the files hold, which may change while the process runs.
     """
 
     listen: Address = LOOPBACK
     advertise: Address | None = None
-    owner_tls: ssl.SSLContext | None = None
-    client_tls: ssl.SSLContext | None = None
-    users: Mapping[str, Key] | None = None
+    held: HeldFiles = field(default_factory=HeldFiles, repr=False, compare=False)
+
+    @property
+    def users(self) -> Mapping[str, Key] | None:
+        """Returns the users that may connect, in the file's order; None without a file: then HEAD has the key."""
+        return self.held.now.users
+
+    def owner_tls(self) -> ssl.SSLContext | None:
+        """Returns this process's TLS context as an owner; None means that nothing is encrypted."""
+        return self.held.now.owner_tls
+
+    def client_tls(self) -> ssl.SSLContext | None:
+        """Returns this process's TLS context as a client; None means that nothing is encrypted."""
+        return self.held.now.client_tls
 
     @property
     def has_tokens(self) -> bool:
@@ -71,7 +80,7 @@ class Access:
         Args:
             tokens: returns the tokens that are worth something now; they count where there is no file of users.
         """
-        return Doorkeeper(tokens if self.users is None else self.users.get)
+        return Doorkeeper(tokens) if self.has_tokens else Doorkeeper(self._key_of, revokes=True)
 
     def introduce(self, name: str, user: str, token: str) -> Introduction:
         """Returns the introduction of a program to an owner.
@@ -85,6 +94,9 @@ class Access:
         own, key = next(iter((self.users or {}).items()), ("", Key("", frozenset())))
         return Introduction(name, own, key.secret)
 
+    def _key_of(self, user: str) -> Key | None:
+        return (self.users or {}).get(user)
+
 
 def access_of(settings: ServiceSettings) -> Access:
     """Returns the access that the settings describe.
@@ -92,10 +104,4 @@ def access_of(settings: ServiceSettings) -> Access:
     Raises:
         SettingsError: a file that the settings name cannot be used.
     """
-    return Access(
-        settings.listen or LOOPBACK,
-        settings.advertise,
-        owner_context(settings),
-        client_context(settings),
-        read_users(settings.secret_file) if settings.secret_file is not None else None,
-    )
+    return Access(settings.listen or LOOPBACK, settings.advertise, HeldFiles.of(settings))

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Final, Generic
 
 from kainite.base.errors import LogProtocolError, LogUnavailableError
+from kainite.base.time_limit import time_limit_at
 from kainite.peers import network
 from kainite.peers.connection.codec import Codec, M
 from kainite.peers.connection.core import Connection, ConnectionState, Limits
@@ -137,7 +138,7 @@ class ClientLink(Generic[M]):
             LogUnavailableError: the peer has closed the connection, or takes too long.
         """
         try:
-            async with asyncio.timeout_at(until):
+            async with time_limit_at(until):
                 data = await self._reader.read(CHUNK)
         except TimeoutError:
             # In this order: a TimeoutError is an OSError.

@@ -6,6 +6,8 @@ import asyncio
 import ssl
 from typing import Final, Protocol
 
+from kainite.base.time_limit import time_limit
+
 CONNECT_LIMIT_S: Final = 5.0
 """Seconds in which a connection must be established."""
 
@@ -33,7 +35,7 @@ async def connect(
         OSError: the connection cannot be made, or not in time.
     """
     try:
-        async with asyncio.timeout(CONNECT_LIMIT_S):
+        async with time_limit(CONNECT_LIMIT_S):
             return await asyncio.open_connection(address.host, address.port, ssl=tls)
     except OSError:
         raise  # also a certificate that is not trusted, whose error is a ValueError as well
@@ -45,7 +47,7 @@ async def hang_up(writer: asyncio.StreamWriter) -> None:
     """Closes a connection; returns when its last bytes are sent, or after a short time."""
     writer.close()
     try:
-        async with asyncio.timeout(CLOSE_LIMIT_S):
+        async with time_limit(CLOSE_LIMIT_S):
             await writer.wait_closed()
     except (OSError, TimeoutError):
         writer.transport.abort()

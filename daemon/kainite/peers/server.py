@@ -17,6 +17,7 @@ sends a long message                     takes its bytes out of a budget of all 
                                          (:mod:`kainite.peers.byte_budget`)
 has many unanswered messages             reads nothing more from it beyond a number of messages and of bytes (its
                                          credit): its own sending waits, nobody else's
+is revoked                               cuts it within a second
 reads no replies                         lets its service wait to send; cuts it after ``slow`` seconds
 is silent                                cuts it after ``silent`` seconds; TCP notices a host that is gone
 makes hundreds of connections            has at most MOST_GREETING of them without a proof, and cuts the oldest one of
@@ -40,7 +41,7 @@ import contextlib
 import logging
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final, Generic
 
 from kainite.base.address import Address
@@ -76,7 +77,7 @@ async def serving(
     listen: Address,
     *,
     door: Door,
-    tls: ssl.SSLContext | None = None,
+    tls: Callable[[], ssl.SSLContext | None] = lambda: None,
     meter: Meter = SILENT,
     budget: ByteBudget | None = None,
     limits: Limits | None = None,
@@ -88,7 +89,7 @@ async def serving(
         service: answers the peers' messages.
         listen: the address to listen on; port 0 means any free port.
         door: decides who is let in.
-        tls: the accepting side's TLS context; None means that nothing is encrypted.
+        tls: returns the accepting side's TLS context at the time of a connection; None means that nothing is encrypted.
         meter: counts the peers that are refused.
         budget: the bytes that the messages of all peers may have.
         limits: bounds on a peer's messages and times.
@@ -111,7 +112,7 @@ async def serving(
         ) from error
     server.address = Address(listen.host, listening.sockets[0].getsockname()[1])
     looking = asyncio.create_task(server.look(), name="log service peers")
-    event(_logger, logging.INFO, "log service listens", address=server.address, key=key, tls=tls is not None)
+    event(_logger, logging.INFO, "log service listens", address=server.address, key=key, tls=tls() is not None)
     try:
         yield server
     finally:
@@ -126,7 +127,7 @@ class LogServer(Generic[M]):
     def __init__(
         self,
         service: PeerService[M],
-        tls: ssl.SSLContext | None,
+        tls: Callable[[], ssl.SSLContext | None],
         door: Door,
         limits: Limits,
         budget: ByteBudget,
@@ -193,7 +194,7 @@ class LogServer(Generic[M]):
                 del self._greeting[peer.host]
 
     async def look(self) -> None:
-        """Looks for peers that take too long, again and again, and cuts them; runs until cancelled."""
+        """Looks for peers that take too long or are revoked, again and again, and cuts them; runs until cancelled."""
         while True:
             limits = self.terms.limits
             await asyncio.sleep(min(LOOK_EVERY_S, limits.greeting, limits.silent, limits.slow))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +22,7 @@ extractorOffsetFile = {offset}
 extractorIntervalMillis = 10
 
 # kainite run: from the stream to the log, by Kainite's record processor of PostgreSQL's changes.
-executableName = {python} record_processors/postgresql_changes/processor.py --stream {stream}
+executableName = kainite-processor-postgresql --stream {stream}
 unitsOfWork = true
 uowOrder = dense
 
@@ -50,9 +49,7 @@ def write_properties(path: Path, source: str | None, target: str | None, stream:
         raise SettingsError("--source must be a URL: postgresql://user@host/database")
     # Slots and publications are named in lower-case letters, digits and underscores.
     name = re.sub(r"[^a-z0-9_]", "_", stream.lower())
-    text = _FILE.format(
-        name=name, stream=stream, source=source, target=target, offset=f"{path.stem}.offset", python=sys.executable
-    )
+    text = _FILE.format(name=name, stream=stream, source=source, target=target, offset=f"{path.stem}.offset")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -15,6 +15,7 @@ command line win over it. Begin reading with :mod:`~kainite.settings.settings` a
 :mod:`~kainite.settings.placeholders`      the placeholders of a run instruction
 :mod:`~kainite.settings.loader_command`    the command of a target that is a program
 :mod:`~kainite.settings.loading`           reads and checks a file and what overrides it
+:mod:`~kainite.settings.exposure`          lists what settings expose to others
 =========================================  =======================================================
 """
 

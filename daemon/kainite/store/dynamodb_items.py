@@ -90,6 +90,10 @@ class SlotItems:
         return next(((slot_from(item), item) for item in found), None)
 
 
+HEAD_WITHOUT_TOKEN = "g, o, v, t, r, hwm, lwm, snap, w, a"
+"""The attributes of HEAD but the token, as a projection: the policies in docs/aws list them too."""
+
+
 def head_fields(head: LogHead) -> dict[str, Value]:
     return {
         "g": number(head.generation),

@@ -88,7 +88,7 @@ class ApplicationLog:
         application: Application,
         find: Find,
         partition: int,
-        tls: ssl.SSLContext | None = None,
+        tls: Callable[[], ssl.SSLContext | None] = lambda: None,
         introduce: Callable[[str], Introduction] | None = None,
     ) -> None:
         self._application = application
@@ -202,8 +202,8 @@ class ApplicationLog:
         mark = await self._application.mark()
         who = self._introduce(owner.token)
         async with (
-            program_link(owner.address, self._tls, who, self._next_id()) as link,
-            program_link(owner.address, self._tls, who, self._next_id()) as data,
+            program_link(owner.address, self._tls(), who, self._next_id()) as link,
+            program_link(owner.address, self._tls(), who, self._next_id()) as data,
         ):
             reads = _Reads(data)
             told: asyncio.Queue[_Told] = asyncio.Queue(FED_AHEAD)

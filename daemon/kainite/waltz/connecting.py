@@ -12,8 +12,10 @@ from kainite.aws import clients as aws
 from kainite.base.address import Address
 from kainite.base.errors import LogUnavailableError
 from kainite.log.contract import LogStore
+from kainite.observe.meter import SILENT
 from kainite.peers.access import access_of, application_user
 from kainite.peers.address import from_text
+from kainite.peers.held_files import following_files
 from kainite.settings import load
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.waltz.client import ApplicationLog, Find, Owner, connected
@@ -31,7 +33,8 @@ async def connect(
     store = DynamoDBStore(aws.client("dynamodb", settings.aws), settings.log.table)
     find = finder(store, application_partition(settings.log.partition, partition))
     introduce = partial(access.introduce, settings.leases.application, application_user(partition))
-    async with connected(ApplicationLog(application, find, partition, access.client_tls, introduce)) as log:
+    application_log = ApplicationLog(application, find, partition, access.client_tls, introduce)
+    async with following_files(access.held, SILENT), connected(application_log) as log:
         yield log
 
 

@@ -14,15 +14,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from kainite.aws import clients as aws
+from kainite.base import service_manager
 from kainite.base.clock import boot_seconds
+from kainite.base.errors import StoppedError
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
+from kainite.base.outage import wait_out
 from kainite.base.signals import until_stopped
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.contract import LogStore
@@ -39,6 +43,7 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
+from kainite.worker.file_limit import needed, provide
 
 logger = logging.getLogger(__name__)
 
@@ -55,18 +60,20 @@ def run(settings: Settings, beside: Beside) -> int:
         KainiteError: what ended the owner, or kept it from starting.
     """
     with log_in_thread():
-        status = asyncio.run(until_stopped(lambda stop, _: serve(settings, stop, beside)))
+        provide(needed(settings, ports=2))
+        status = asyncio.run(until_stopped(lambda stop, reload: serve(settings, stop, beside, reload)))
     leave_unanswered_calls(status)
     return status
 
 
-async def serve(settings: Settings, stop: asyncio.Event, beside: Beside) -> None:
+async def serve(settings: Settings, stop: asyncio.Event, beside: Beside, reload: asyncio.Event | None = None) -> None:
     """Runs the owner until ``stop`` is set.
 
     Args:
         settings: the process's.
         stop: ends it.
         beside: serves something else in this process meanwhile.
+        reload: set to make the process read certificates and secrets again; its settings it reads once.
 
     Raises:
         KainiteError: the log, a file of the settings or the catalogue cannot be used.
@@ -75,8 +82,8 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside) -> None
     settings = replace(settings, log=replace(settings.log, owner=f"{settings.log.owner} serve"))
     log, apply = settings.log, settings.apply
     load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
-    with aws_threads():
-        catalogue = await CurrentCatalogue.read(load)
+    with aws_threads(), contextlib.suppress(StoppedError):
+        catalogue = CurrentCatalogue(load, await wait_out(load, stop, "the target, for its tables"))
         dynamodb = aws.client("dynamodb", settings.aws)
         store = DynamoDBStore(dynamodb, log.table)
         holders = LeaseHolders(LeaseTable(dynamodb, settings.leases.table).holder, boot_seconds)
@@ -88,13 +95,16 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside) -> None
             shared, running = await stack.enter_async_context(
                 open_shared_log(
                     store, log, settings.uow, settings.stream.name, holders=holders, audit=audit,
-                    access=access, meter=meter,
+                    access=access, meter=meter, stop=stop,
                 )
             )  # fmt: skip
             health.log = shared
             shared.judge_by(catalogue)
             await stack.enter_async_context(beside(settings, store, access, meter))
+            asking = asyncio.create_task(_ask(access, reload or asyncio.Event()))
+            stack.callback(asking.cancel)
             event(logger, logging.INFO, "log service ready", partition=log.partition)
+            service_manager.tell(service_manager.READY)
             await _until(stop, running)
     event(logger, logging.INFO, "log service stopped", partition=log.partition)
 
@@ -126,8 +136,17 @@ class _Health:
             backlog=log.backlog() if log else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
+            access=log.access.held.problem(time.time()) if log else "",
         )
         return judge((), facts, self._limits)
+
+
+async def _ask(access: Access, reload: asyncio.Event) -> NoReturn:
+    """Has certificates and secrets read again each time ``reload`` is set."""
+    while True:
+        await reload.wait()
+        reload.clear()
+        access.held.ask()
 
 
 async def _until(stop: asyncio.Event, running: asyncio.Task[None]) -> None:

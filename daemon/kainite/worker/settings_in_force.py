@@ -26,16 +26,23 @@ class SettingsInForce:
     def __init__(self, settings: Settings) -> None:
         self.current = settings
 
-    async def follow(self, reload: asyncio.Event, changed: Callable[[Settings], None]) -> NoReturn:
+    async def follow(
+        self,
+        reload: asyncio.Event,
+        changed: Callable[[Settings], None],
+        asked: Callable[[], None] = lambda: None,
+    ) -> NoReturn:
         """Reads the settings file again each time ``reload`` is set, until cancelled.
 
         Args:
             reload: cleared by this method.
             changed: called with the settings that are in force from then on.
+            asked: called each time, also where the settings file has a mistake.
         """
         while True:
             await reload.wait()
             reload.clear()
+            asked()
             try:
                 fresh = await asyncio.to_thread(reread, self.current)
                 find_program(fresh.child)

@@ -163,6 +163,7 @@ class ShardConsumer:
             behind_ms=self.reading.millis_behind_latest,
             last_record=self._metrics.since_records,
             failures=self._failures.count,
+            records=self._metrics.records,
         )
 
     async def _outcome(self, step: Callable[[], Awaitable[StateOutcome]]) -> StateOutcome:
@@ -300,8 +301,10 @@ class ShardConsumer:
         else:
             failure = self._failures.failed(error, self.state, settings)
         self._pause = failure.pause
-        await self._close()
-        self._failures.report(failure, child.stderr_tail if child else None)
+        try:
+            await self._close()
+        finally:  # also when this is cancelled: a failure is never silent
+            self._failures.report(failure, tuple(child.stderr_tail) if child else ())
 
     async def _ends(self) -> None:
         """Ends the reading and the child's input, and gives the child its grace to end."""

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from kainite.log.contract import LogStore
+from kainite.observe.meter import SILENT, Meter
 from kainite.peers.access import Access
 from kainite.peers.feed.conversation import Wishes
 from kainite.peers.feed.following import LogFeed
+from kainite.peers.held_files import following_files
 from kainite.settings import ApplySettings, LogSettings
 
 CREDIT: Final = 4 << 20
@@ -28,9 +30,20 @@ def feed_of(store: LogStore, log: LogSettings, apply: ApplySettings, access: Acc
 
 
 @contextlib.contextmanager
-def beside(feed: LogFeed) -> Iterator[None]:
-    """Runs a feed while the context is entered."""
-    thread = threading.Thread(target=lambda: asyncio.run(feed.run()), name="log-feed", daemon=True)
+def beside(feed: LogFeed, access: Access | None = None, meter: Meter = SILENT) -> Iterator[None]:
+    """Runs a feed while the context is entered.
+
+    Args:
+        feed: the feed.
+        access: the feed's, whose certificates and secrets are read again when they change.
+        meter: takes the metrics of that.
+    """
+
+    async def run() -> None:
+        async with following_files((access or Access()).held, meter):
+            await feed.run()
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()), name="log-feed", daemon=True)
     thread.start()
     try:
         yield

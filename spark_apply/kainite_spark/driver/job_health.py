@@ -35,6 +35,7 @@ class JobReport:
         failed: how many failed units nobody has retried or discarded.
         followed: whether the log's owner sends its durable batches; otherwise the job reads the log, which is no
             problem.
+        access: what is wrong with the certificates and secrets of the log's ports; empty while nothing is.
     """
 
     stage: JobStage
@@ -42,6 +43,7 @@ class JobReport:
     trouble: str = ""
     failed: int = 0
     followed: bool = False
+    access: str = ""
 
     @property
     def ready(self) -> bool:
@@ -55,10 +57,9 @@ class JobReport:
     @property
     def problems(self) -> tuple[str, ...]:
         """Returns the job's problems; a failed unit is none of them, because a person must decide on it."""
-        if self.trouble:
-            return (self.trouble,)
         late = self.stage is JobStage.APPLYING and self.seconds > LATE_S
-        return (f"no round was completed for {self.seconds:.0f} s",) if late else ()
+        cause = self.trouble or (f"no round was completed for {self.seconds:.0f} s" if late else "")
+        return tuple(filter(None, (cause, self.access)))
 
     @property
     def shards(self) -> Sequence[ShardHealth]:
@@ -88,6 +89,8 @@ class JobHealth:
         self._lock = threading.Lock()
         self._stage, self._since = JobStage.STARTING, clock()
         self._trouble, self._failed, self._followed = "", 0, False
+        self.also: Callable[[], str] = lambda: ""
+        """Returns what is wrong with the certificates and secrets of the log's ports."""
 
     def enter(self, stage: JobStage) -> None:
         """Notes that a stage begins."""
@@ -106,4 +109,5 @@ class JobHealth:
 
     def report(self) -> JobReport:
         with self._lock:
-            return JobReport(self._stage, self._clock() - self._since, self._trouble, self._failed, self._followed)
+            since, also = self._clock() - self._since, self.also()
+            return JobReport(self._stage, since, self._trouble, self._failed, self._followed, also)

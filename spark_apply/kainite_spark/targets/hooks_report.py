@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -15,6 +15,8 @@ from rich.text import Text
 from kainite.base.errors import SettingsError
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.settings import Settings, TargetTriggers
+from kainite.settings.exposure.finding import Exposure
+from kainite.settings.exposure.listing import exposures
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.touched.deltas import TouchedKeys
@@ -44,6 +46,7 @@ class HooksReport:
         firing: the triggers and rules that fire when units are applied.
         refused: those of them that may not; with ``targetTriggers=off`` the start switches them off.
         off: those that Kainite has switched off.
+        exposed: what the settings expose to others.
     """
 
     ok: bool
@@ -51,6 +54,7 @@ class HooksReport:
     firing: tuple[Hook, ...]
     refused: tuple[Hook, ...]
     off: tuple[Hook, ...]
+    exposed: tuple[Exposure, ...] = ()
 
 
 def target_url(configured: Settings) -> str:
@@ -70,7 +74,8 @@ def show(configured: Settings, *, as_json: bool) -> int:
         with closing(opened):
             found = opened.hooks()
     policy = HookPolicy.of(configured.apply, catalogue)
-    shown = report(catalogue, found, policy, folds=configured.apply.fold and opened is not None)
+    judged = report(catalogue, found, policy, folds=configured.apply.fold and opened is not None)
+    shown = replace(judged, exposed=exposures(configured))
     if as_json:
         say_json(asdict(shown), indent=True)
     else:
@@ -136,3 +141,5 @@ def _print(shown: HooksReport) -> None:
         console.print(Text(f"{word}: {hook}", style=style), soft_wrap=True)
     for hook in shown.off:
         console.print(Text(f"switched off: {hook}", style="dim"), soft_wrap=True)
+    for exposure in shown.exposed:
+        console.print(Text(f"exposed: {exposure}", style="yellow"), soft_wrap=True)

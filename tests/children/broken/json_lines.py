@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 FAULT = sys.argv[1]
@@ -124,10 +125,20 @@ def answer(message: dict[str, Any]) -> None:
         status("process" if FAULT == "wrong action" and action == "processRecords" else action)
 
 
+def lines() -> Iterator[str]:
+    if FAULT != "reads in blocks":
+        yield from sys.stdin
+        return
+    rest = b""
+    while block := sys.stdin.buffer.read(65536):
+        *whole, rest = (rest + block).split(b"\n")
+        yield from (line.decode() for line in whole)
+
+
 if FAULT == "answers before it reads":
     for expected in ("initialize", "processRecords", "processRecords", "shardEnded"):
         status(expected)
-for line in sys.stdin:
+for line in lines():
     if FAULT != "answers before it reads":
         answer(json.loads(line))
 if FAULT == "ignores the end of its input":

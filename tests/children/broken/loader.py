@@ -28,6 +28,18 @@ def answer(asked: dict[str, Any]) -> list[object]:
             return [{"applied": []}]
         case "applied" if FAULT != "no account":
             return [{"applied": sorted(loaded & {*asked["transactionIds"]})}]
+        case "rows" if FAULT == "forgets rows":
+            return [{"rows": [None for _ in asked["keys"]]}]
+        case "rows" if FAULT == "forgets columns":
+            return [{"rows": asked["keys"]}]
+        case "rows" if FAULT == "rounds":
+            return [{"rows": [key | {"qty": "1.0"} for key in asked["keys"]]}]
+        case "rows" if FAULT == "answers one row":
+            return [{"rows": {}}]
+        case "rows" if FAULT == "ends when asked for rows":
+            sys.exit(1)
+        case "rows" if FAULT == "keeps rows":
+            return [{"rows": [key | {"qty": 1, "more": None} for key in asked["keys"]]}]
         case "trim":
             return [{"trimmed": 0}]
     return []

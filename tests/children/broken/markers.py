@@ -38,6 +38,11 @@ def answer_to(message: bytes) -> bytes:
     return json.dumps(delta, indent=indent).encode() + EOM
 
 
+def reversed_text(message: bytes) -> bytes:
+    """Returns what is no delta, as a stage in front of another one may."""
+    return message[::-1] + EOM
+
+
 def done(batch: list[bytes]) -> None:
     match FAULT:
         case "silent to an empty batch" if not batch:
@@ -51,6 +56,8 @@ def done(batch: list[bytes]) -> None:
             late[:] = [b"".join(map(answer_to, batch))]
         case "drops partial batches" if len(batch) < SIZE:
             write(EOP)
+        case "reverses":
+            write(b"".join(map(reversed_text, batch)) + EOP)
         case "BNC with the answer" if len(batch) == SIZE:
             write(BNC + b"".join(map(answer_to, batch)) + EOP)
         case "dies":
@@ -93,6 +100,10 @@ def main() -> None:
             message += next_byte
 
 
+if FAULT == "start banner":
+    write(b"transform 1.0 ready\n")
+if FAULT == "byte-order mark":
+    write(b"\xef\xbb\xbf")
 if FAULT == "answers before it reads":
     write(b'{"uow":"T"}' + EOM + EOP)
 main()

@@ -95,6 +95,69 @@ def test_a_command_line_is_shown_without_its_secrets(words: tuple[str, ...], sho
         assert any("geheim" in secret for secret in secrets_in_words(words))
 
 
+NAMES = st.sampled_from(
+    [
+        "password",
+        "passwd",
+        "passphrase",
+        "pwd",
+        "pass",
+        "secret",
+        "token",
+        "api-key",
+        "api_key",
+        "apiKey",
+        "private_key",
+    ]
+)
+BEFORE = st.sampled_from(["", "db-", "DB_", "app.", "x-", "KAINITE_TARGET_", "my_2nd_"])
+WORDS = st.text("abcxyzABC0123456789._~+/!$%^*-", min_size=1, max_size=30).map(lambda text: f"geheim{text}")
+
+
+@given(BEFORE, NAMES, st.booleans(), WORDS, st.sampled_from(["", "before ", "a=b ", "x: ", "\n", "("]))
+def test_a_secret_is_hidden_by_its_name_in_every_shape(
+    before: str, name: str, upper: bool, secret: str, text: str
+) -> None:
+    forget()
+    named = f"{before}{name}".upper() if upper else f"{before}{name}"
+    shapes = (
+        f"{named}={secret}",
+        f"{named} = '{secret}'",
+        f'{named}="{secret}"',
+        f"--{named.lower()} {secret}",
+        f"--{named.lower()}={secret}",
+        f"https://h/x?a=1&{named}={secret}&b=2",
+        f"postgresql://h/d?{named}={secret}",
+        f"host=h {named}={secret} port=1",
+        json.dumps({named: secret, "b": 1}),
+    )
+    for shape in shapes:
+        shown = redacted(f"{text}{shape} after")
+        assert "geheim" not in shown
+        assert shown.endswith(" after")
+        assert "geheim" not in redacted(shown)
+    for words in (["load", f"--{named.lower()}", secret], ["load", f"{named}={secret}"], ["env", f"{named}={secret}"]):
+        assert "geheim" not in " ".join(redacted_words(words))
+        assert secret in secrets_in_words(words)
+
+
+@given(
+    st.sampled_from(["Authorization: Bearer ", "authorization: Basic ", "X-Api-Key: ", "Proxy-Authorization: Bearer "]),
+    WORDS,
+)
+def test_a_secret_in_a_header_is_hidden(header: str, secret: str) -> None:
+    forget()
+    for text in (f"{header}{secret}", f"curl -H '{header}{secret}' https://h", f'{{"h": "{header}{secret}"}}'):
+        assert "geheim" not in redacted(text)
+    assert "geheim" not in " ".join(redacted_words(["curl", "-H", f"{header}{secret}", "https://h"]))
+
+
+@given(st.text(max_size=200))
+def test_what_is_shown_once_is_shown_the_same_again(text: str) -> None:
+    forget()
+    assert redacted(redacted(text)) == redacted(text)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -108,6 +171,22 @@ def test_a_command_line_is_shown_without_its_secrets(words: tuple[str, ...], sho
         "Authorization: Basic geheim",
         "Authorization: Bearer geheim",
         "aws_secret_access_key=geheim",
+        "DB_PASS=geheim",
+        "paſſword=geheim",
+        "dbpass=geheim",
+        "run with --db-pass geheim now",
+        "secret: geheim",
+        "client_secret: geheim",
+        '{"secret": "geheim"}',
+        "X-Api-Key: geheim",
+        "x-auth-token: geheim",
+        "Set-Cookie: geheim; path=/",
+        "aws_secret_access_key: geheim",
+        "https://s3/x?X-Amz-Signature=geheim",
+        "host=h user=u password=geheim dbname=d",
+        "jdbc:postgresql://h/d?user=u&password=geheim",
+        "-----BEGIN EC PRIVATE KEY-----\ngeheim\ngeheim\n-----END EC PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\ngeheim",
     ],
 )
 def test_the_shape_of_a_secret_is_enough(text: str) -> None:
@@ -123,6 +202,11 @@ def test_the_shape_of_a_secret_is_enough(text: str) -> None:
         "postgresql://u@h:5432/d",
         "max_tokens=5",
         "unexpected token: }",
+        "bypass=yes compass=north",
+        "pass: 3 of 5 tests",
+        "3 passed, --passes 4",
+        "secret://vault/path is no address",
+        "the key: id, the access keys, no secrets",
         "a child of shardId-000000000001 ended",
     ],
 )
@@ -135,6 +219,12 @@ def test_a_short_secret_of_letters_is_hidden_as_a_word() -> None:
     assert redacted("postgresql: postgres is wrong, u%3Apostgres, abc") == (
         f"postgresql: {HIDDEN} is wrong, u%3A{HIDDEN}, abc"
     )
+
+
+def test_a_text_in_a_tree_is_hidden_by_the_name_of_its_key() -> None:
+    assert redacted_tree({"db": {"DB_PASS": "x", "client-secret": "", "token": None, "tokens": "3", "key": "id"}}) == {
+        "db": {"DB_PASS": HIDDEN, "client-secret": "", "token": None, "tokens": "3", "key": "id"}
+    }
 
 
 def test_texts_are_found_in_trees() -> None:

@@ -212,3 +212,10 @@ async def test_a_paused_output_stays_in_the_pipe(run: Make) -> None:
     await script.broken()
     assert len(script.output) == 4_000_000
     assert list(script.process.stderr_tail) == ["done"]
+
+
+async def test_secrets_on_standard_error_are_in_no_line_that_others_show(run: Make) -> None:
+    script = run("echo 'connecting with DB_PASS=geheim and X-Api-Key: geheim' >&2; echo fine >&2")
+    await script.broken()
+    assert [line for line in script.process.stderr_tail if "geheim" in line] == []
+    assert script.process.stderr_tail[-1] == "fine"

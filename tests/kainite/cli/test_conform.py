@@ -124,3 +124,13 @@ def test_ctrl_c_and_its_kin_end_the_child_too(tmp_path: Path, number: signal.Sig
             assert not psutil.pid_exists(child_pid)
         finally:
             process.kill()
+
+
+def test_a_transform_for_the_next_stage_may_answer_with_any_bytes(tmp_path: Path) -> None:
+    settings = tmp_path / "stage.properties"
+    program = f"{sys.executable} -S {BROKEN.with_name('markers.py')} reverses"
+    settings.write_text(f"childProtocol = markers\noutput = stream:next\nexecutableName = {program}\n")
+
+    result = conform("-p", str(settings), "--case", "one-message", "--case", "several-messages")
+
+    assert result.exit_code == 0, result.output

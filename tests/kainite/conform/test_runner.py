@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from support.broken_children import PATIENT, json_lines_child
 
 ROOT = Path(__file__).parents[3]
 CHILDREN = ROOT / "tests" / "children"
-NODE_LIBRARY = ROOT / ".venv/peers/node/node_modules/aws-kcl"
+NODE_LIBRARY = Path(sys.prefix) / "peers/node/node_modules/aws-kcl"
 POSTGRESQL = ROOT / "record_processors" / "postgresql_changes"
 LIMITS = AnswerLimits(timeout=60.0, slow=60.0)
 ILLEGAL = "'SHARD_END', told IllegalArgumentException"  # all the children ask for that, to see it refused
@@ -61,6 +62,18 @@ def test_a_child_on_amazons_python_library_passes_and_refuses_odd_payloads() -> 
     assert "refused the payload" in result_of(report, "binary-payload").text
     assert "asked 3 times, told ThrottlingException" in result_of(report, "checkpoint-throttled").text
     assert "ended with status 1" in result_of(report, "checkpoint-invalid-state").text
+
+
+def test_amazons_own_sample_passes() -> None:
+    spec = find_spec("samples.sample_kclpy_app")
+    assert spec is not None
+    assert spec.origin is not None
+
+    report = tried(sys.executable, spec.origin, only=("initialize", "one-record", "empty-batch"))
+
+    assert report.ok()
+    assert result_of(report, "empty-batch").verdict is CaseVerdict.NOTE
+    assert "'None'" in result_of(report, "empty-batch").text
 
 
 def test_a_child_on_amazons_node_library_passes(tmp_path: Path) -> None:
@@ -132,7 +145,7 @@ def test_an_unknown_case_is_refused_with_the_known_ones() -> None:
         (ConformOptions(ChildSettings(("true",))), "initialize", 28),
         (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.JSON_LINES_V0)), "initialize", 24),
         (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS)), "one-message", 10),
-        (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS), stage=Stage.LOAD), "one-message", 7),
+        (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS), stage=Stage.LOAD), "one-message", 8),
         (ConformOptions(ChildSettings(("true",), protocol=ChildProtocol.MARKERS), stage=Stage.EXTRACT), "run", 1),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ import pytest
 
 from kainite.base.errors import SettingsError, SourceError, StreamError
 from support.extract_bench import is_gone, wait_until
+from support.ports import free_port
 
 LIMIT = 60.0
 Whole: TypeAlias = Callable[[int], list[tuple[str, int]]]
@@ -75,3 +77,26 @@ def test_a_stream_that_is_not_there_is_said_before_anything_is_extracted(bench: 
 def test_a_program_that_is_not_there_is_said_before_the_offset_file_is_looked_for(bench: Any) -> None:
     with pytest.raises(SettingsError, match="extractorName: there is no program 'no-such-program'"):
         bench.once(bench.cyclic("no-such-program"))
+
+
+def test_health_and_metrics_say_what_the_extractor_does_and_how_far_its_source_is_ahead(bench: Any) -> None:
+    script = """while read -r request; do
+        test -e told || printf '%s\\n' '{"uow":"T0","end":true}'
+        printf '%s\\n' '{"offset":1,"lag":{"time":1,"heldBytes":77}}'; touch told
+        printf '\\0'
+    done"""
+    port = free_port()
+    path = bench.cyclic("bash", "-c", f"cd {bench.folder}; {script}", extractMetricsPort=str(port))
+    bench.begin("null")
+
+    def page(name: str) -> str:
+        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/{name}", timeout=LIMIT) as reply:
+            return str(reply.read(), "utf-8")
+        return ""
+
+    with bench.running(path) as process:
+        wait_until(lambda: "kainite_extract_source_held_bytes 77" in page("metrics"), process)
+        wait_until(lambda: "kainite_extract_records_total 1" in page("metrics"), process)
+        report = orjson.loads(page("health"))
+    assert report["healthy"]
+    assert report["source"] == {"time": 1, "heldBytes": 77}

@@ -17,6 +17,9 @@ from kainite.settings import Settings, load
 from support.names import unique
 from support.waiting import until
 
+LIMIT_S = 60.0
+"""Seconds that a worker has to leave: a loaded machine takes its time."""
+
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
@@ -26,7 +29,8 @@ def settings(tmp_path: Path) -> Settings:
         f"fleetTableName = {unique('Fleet')}\nworkerId = w\n"
     )
     settings = load(path)
-    return replace(settings, fleet=replace(settings.fleet, ping=0.1, timeout=1.0))
+    fleet, child = replace(settings.fleet, ping=0.1, timeout=1.0), replace(settings.child, shutdown_grace=LIMIT_S)
+    return replace(settings, fleet=fleet, child=child)
 
 
 async def test_where_it_is_off_nothing_is_called(settings: Settings) -> None:

@@ -95,3 +95,9 @@ def test_a_problem_is_reported_for_trouble_and_for_nothing_else(status: ShardSta
     assert verdict.healthy == (verdict.shards[0].health not in TROUBLE)
     if status.action is None:
         assert verdict.shards[0].health is not Health.HUNG, "a child that was asked nothing cannot hang"
+
+
+def test_certificates_that_end_or_cannot_be_read_are_a_problem_and_the_daemon_stays_ready() -> None:
+    verdict = judge([], replace(WELL, access="the certificate ends"), LIMITS)
+    assert verdict.problems == ("the certificate ends",)
+    assert verdict.ready

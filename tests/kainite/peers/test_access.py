@@ -28,7 +28,7 @@ def let_in(access: Access, who: Introduction) -> Guest:
 
 def test_without_settings_who_has_read_head_may_connect_on_loopback() -> None:
     access = access_of(ServiceSettings())
-    assert (access.listen, access.advertise, access.owner_tls, access.client_tls) == (LOOPBACK, None, None, None)
+    assert (access.listen, access.advertise, access.owner_tls(), access.client_tls()) == (LOOPBACK, None, None, None)
     assert access.has_tokens
     assert let_in(access, access.introduce("w", LOG_USER, "token")) == Guest(LOG_USER, OF_THE_LOG)
     for who in (access.introduce("w", LOG_USER, ""), access.introduce("w", application_user(0), "token")):

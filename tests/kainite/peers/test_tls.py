@@ -37,7 +37,7 @@ def settings_of(authority: Authority, name: str) -> ServiceSettings:
 
 async def test_tls_with_certificates_on_both_sides(authority: Authority, tmp_path: Path) -> None:
     tls = owner_context(settings_of(authority, "owner"))
-    async with serving(Answers(), HERE, door=EVERYBODY, tls=tls, limits=Limits(greeting=5)) as server:
+    async with serving(Answers(), HERE, door=EVERYBODY, tls=lambda: tls, limits=Limits(greeting=5)) as server:
         await answers_well(server, client_context(settings_of(authority, "client")))
         stranger = Authority(tmp_path, "stranger").sign("eve")
         wrong = [
@@ -58,7 +58,8 @@ async def test_tls_with_certificates_on_both_sides(authority: Authority, tmp_pat
 
 async def test_a_client_notices_an_owner_with_another_authority(authority: Authority, tmp_path: Path) -> None:
     stranger = Authority(tmp_path, "stranger")
-    async with serving(Answers(), HERE, door=EVERYBODY, tls=owner_context(settings_of(stranger, "owner"))) as server:
+    tls = owner_context(settings_of(stranger, "owner"))
+    async with serving(Answers(), HERE, door=EVERYBODY, tls=lambda: tls) as server:
         with pytest.raises(ssl.SSLCertVerificationError):
             async with client_of(server, client_context(ServiceSettings(trust_file=authority.trust))):
                 pass

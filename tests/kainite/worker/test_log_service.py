@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,8 +18,10 @@ import pytest
 import kainite.waltz
 from kainite.waltz.context import TransactionBuilder, TransactionContext
 from support.application_world import Ledger
+from support.certificates import Authority
 from support.names import unique
 from support.ports import free_port
+from support.waiting import eventually
 
 LIMIT = 60.0
 
@@ -59,8 +62,12 @@ async def log_serve(properties: Path, **environment: str) -> AsyncIterator[async
 
 
 def page(address: str) -> str:
-    with urllib.request.urlopen(address) as answer:
-        return str(answer.read(), "utf-8")
+    try:
+        with urllib.request.urlopen(address) as answer:
+            return str(answer.read(), "utf-8")
+    except urllib.error.HTTPError as error:  # health that is not well
+        with error:
+            return str(error.read(), "utf-8")
 
 
 class Named(TransactionContext):
@@ -106,3 +113,26 @@ async def test_the_program_of_the_documentation_runs(properties: Path) -> None:
             )
             output, _ = await asyncio.wait_for(process.communicate(), LIMIT)
             assert output.decode().split() == [said]
+
+
+async def test_certificates_are_read_again_at_sighup_and_a_broken_key_is_told(properties: Path, tmp_path: Path) -> None:
+    signed, port = Authority(tmp_path, "authority").sign("host"), free_port()
+    files = {"KAINITE_LOG_CERTIFICATE_FILE": signed.certificate, "KAINITE_LOG_KEY_FILE": signed.key}
+    metrics, health = (f"http://127.0.0.1:{port}/{name}" for name in ("metrics", "health"))
+
+    async def shows(address: str, text: str) -> None:
+        await asyncio.to_thread(eventually, lambda: text in page(address))
+
+    environment = {name: str(path) for name, path in files.items()}
+    async with log_serve(properties, KAINITE_METRICS_PORT=str(port), **environment) as process:
+        await shows(metrics, "kainite_certificate_expiry_seconds 8")  # a day has 86,400
+        await shows(metrics, "kainite_access_files_read_total 0.0")
+        process.send_signal(signal.SIGHUP)
+        await shows(metrics, "kainite_access_files_read_total 1.0")
+        key = signed.key.read_bytes()
+        signed.key.write_bytes(key[:40])
+        await shows(health, "logCertificateFile")
+        await shows(metrics, "kainite_access_files_refused_total 1.0")
+        signed.key.write_bytes(key)
+        await shows(metrics, "kainite_access_files_read_total 2.0")
+        await shows(health, '"healthy": true')

@@ -23,7 +23,7 @@ from support.names import unique
 from support.waiting import until
 
 SHARD = "shardId-000000000000"
-NODE_LIBRARY = Path(__file__).parents[3] / ".venv/peers/node/node_modules/aws-kcl"
+NODE_LIBRARY = Path(sys.prefix) / "peers/node/node_modules/aws-kcl"
 PROGRAMS = {
     "kclpy_v2": (sys.executable, str(CHILDREN / "kclpy_notes.py"), "v2"),
     "kclpy_v3": (sys.executable, str(CHILDREN / "kclpy_notes.py"), "v3"),

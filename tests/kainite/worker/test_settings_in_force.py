@@ -22,9 +22,13 @@ class Daemon:
         self.path = path
         self.reload = asyncio.Event()
         self.changed: list[Settings] = []
+        self.asked = 0
         path.write_text(FILE)
         self.in_force = SettingsInForce(examine(path).settings_or_raise())
-        self.following = asyncio.create_task(self.in_force.follow(self.reload, self.changed.append))
+        self.following = asyncio.create_task(self.in_force.follow(self.reload, self.changed.append, self.ask))
+
+    def ask(self) -> None:
+        self.asked += 1
 
     def write(self, more: str) -> None:
         self.path.write_text(FILE + more)
@@ -58,6 +62,7 @@ async def test_a_file_with_a_mistake_leaves_the_settings_as_they_are(
     before = daemon.in_force.current
     daemon.write("maxLeasesForWorker=3\n" + mistake)
     await until(lambda: any(record.levelno == logging.ERROR for record in caplog.records))
+    assert daemon.asked == 1  # what is not in the settings file itself is read again all the same
     assert daemon.in_force.current is before
     daemon.write("maxLeasesForWorker=4\n")
     await until(lambda: bool(daemon.changed))
@@ -70,4 +75,5 @@ async def test_a_file_that_is_gone_leaves_the_settings_as_they_are(
     daemon.path.unlink()
     daemon.reload.set()
     await until(lambda: any(record.levelno == logging.ERROR for record in caplog.records))
+    assert daemon.asked == 1  # what is not in the settings file itself is read again all the same
     assert not daemon.changed

@@ -32,6 +32,16 @@ def test_trouble_is_a_problem_until_a_round_is_completed() -> None:
     assert health.report().as_json()["failed_units"] == 2
 
 
+def test_certificates_that_end_are_a_problem_beside_others() -> None:
+    health = JobHealth(Clock())
+    health.enter(JobStage.APPLYING)
+    health.also = lambda: "the certificate ends"
+    assert health.report().problems == ("the certificate ends",)
+    assert health.report().ready
+    health.waits_for("the target is away")
+    assert health.report().problems == ("the target is away", "the certificate ends")
+
+
 def test_a_job_that_makes_no_round_has_a_problem_and_a_standby_has_none() -> None:
     clock = Clock()
     health = JobHealth(clock)

@@ -59,6 +59,13 @@ _READ_SIZE = 64 * 1024
     " The LSN is the last part of the unit's name. May be given several times.",
 )
 @click.option(
+    "--heartbeat",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Write a transaction without changes into the source so often: it becomes a unit of work without deltas, whose"
+    " age in the target is the lag of the whole way, also while nothing else commits. PostgreSQL 14 or newer.",
+)
+@click.option(
     "--journal",
     type=click.Path(path_type=Path),
     help="File to which each transaction's name, commit time and number of changes are appended.",
@@ -70,6 +77,7 @@ def main(
     tables: tuple[str, ...],
     truncate: str,
     passed_over: tuple[str, ...],
+    heartbeat: float | None,
     journal: Path | None,
 ) -> None:
     """Gives a PostgreSQL database's committed transactions to `kainite extract`.
@@ -97,7 +105,7 @@ def main(
     """
     learn(secrets_in_url(source))
     try:
-        _run(_reading_of(source, slot, publication, tables, truncate == "skip", passed_over, journal))
+        _run(_reading_of(source, slot, publication, tables, truncate == "skip", passed_over, heartbeat, journal))
     except BrokenPipeError:
         sys.exit(f"{PROGRAM}: kainite extract has ended")
     except (KainiteError, OSError) as error:
@@ -120,6 +128,7 @@ def _reading_of(
     tables: tuple[str, ...],
     skip_truncate: bool,
     passed_over: tuple[str, ...],
+    heartbeat: float | None,
     journal: Path | None,
 ) -> Reading:
     """Returns what the options say.
@@ -137,7 +146,7 @@ def _reading_of(
             f"reading PostgreSQL needs psycopg ({error}): pip install 'kainite[postgresql]'"
         ) from error
     lsns = frozenset(map(parse_lsn, passed_over))
-    return Reading(SourceSlot(url, slot, publication), tables, skip_truncate, lsns, journal)
+    return Reading(SourceSlot(url, slot, publication), tables, skip_truncate, lsns, heartbeat, journal)
 
 
 def _run(reading: Reading) -> None:

@@ -5,7 +5,8 @@ transactions that have committed since, and the new offset::
 
     {"start":{"lsn":"0/1718490","number":16},"end":null}
     {"uow":"pg-754-0/17184C0","number":17,…}
-    {"offset":{"lsn":"0/17184F0","number":17,"source":{"system":"7390…","timeline":1,"database":"shop"}},"ahead":true}
+    {"offset":{"lsn":"0/17184F0","number":17,"source":{"system":"7390…","timeline":1,"database":"shop"}},"ahead":true,
+     "lag":{"time":1705318200123456000,"heldBytes":16777216}}
 
 It may be asked for more before its answer is on the stream. What a request names as ``stored``, or as its start where
 it names nothing, is durable: everything before it is on the stream. The extractor acknowledges exactly that much to
@@ -26,6 +27,12 @@ What the source sends and what no record can carry fails its unit (:mod:`~kainit
 not even that can be said, the extractor ends with the transaction's name, and a person may have exactly this
 transaction passed over (``--skip-transaction``): its unit is failed under its number.
 
+``lag`` says when the newest transaction of the answers committed, and how much WAL the server keeps for the slot, asked
+for each :data:`ADVANCE_EVERY_S` seconds.
+
+With a heartbeat, the source gets a transaction without changes now and then
+(:mod:`~kainite.capture.postgresql.heartbeat`), which becomes a unit of work without deltas.
+
 With a journal, the extractor notes when each transaction committed, before the answer ends. After a kill a transaction
 may stand in the journal twice; none is missing.
 """
@@ -41,11 +48,20 @@ from pathlib import Path
 import orjson
 
 from kainite.base.errors import SourceError
+from kainite.capture.postgresql import heartbeat
+from kainite.capture.postgresql.heartbeat import Heartbeat
 from kainite.capture.postgresql.offset import Offset, places_in
-from kainite.capture.postgresql.pgoutput import BeginMessage, CommitMessage, Relation, decode, is_change
+from kainite.capture.postgresql.pgoutput import (
+    BeginMessage,
+    CommitMessage,
+    LogicalMessage,
+    Relation,
+    decode,
+    is_change,
+)
 from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
 from kainite.capture.postgresql.replication_frames import Data, Frame, format_lsn
-from kainite.capture.postgresql.source_catalogue import SourceCatalogue
+from kainite.capture.postgresql.source_catalogue import SlotWal, SourceCatalogue
 from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
 from kainite.capture.postgresql.units import GivenUnit, NumberedUnits
 
@@ -67,6 +83,7 @@ class Reading:
         tables: tables, as ``schema.table``, that the publication must have; empty: whatever it has.
         skip_truncate: whether TRUNCATE is passed over; else it fails its unit.
         passed_over: the commit LSNs of transactions that are not read: their units fail.
+        heartbeat: seconds between two heartbeats that are written into the source; None for none.
         journal: a file to which commits are appended; None for no journal.
     """
 
@@ -74,6 +91,7 @@ class Reading:
     tables: tuple[str, ...] = ()
     skip_truncate: bool = False
     passed_over: frozenset[int] = frozenset()
+    heartbeat: float | None = None
     journal: Path | None = None
 
 
@@ -84,6 +102,7 @@ class _Source:
     stream: ReplicationStream
     catalogue: SourceCatalogue
     units: NumberedUnits
+    heartbeat: Heartbeat | None
 
 
 class PostgresExtractor:
@@ -96,6 +115,9 @@ class PostgresExtractor:
         self._given = Offset(0, 0)
         self._sent_lsn = 0  # nothing that committed before it is still to come
         self._advance_at = 0.0
+        self._newest_us: int | None = None  # when the newest transaction that was given committed
+        self._wal = SlotWal(None, None)
+        self._wal_at = 0.0
 
     def answer(self, request: bytes) -> Iterator[bytes]:
         """Yields the messages of one cycle.
@@ -110,9 +132,12 @@ class PostgresExtractor:
             raise SourceError(f"asked from {start.as_json()}, after {self._given.as_json()} was given")
         source.stream.acknowledge(stored.lsn)
         source.catalogue.look()
+        if source.heartbeat is not None:
+            source.heartbeat.beat()
         given: list[GivenUnit] = []
         yield from self._transactions(source, given)
         if given:
+            self._newest_us = given[-1].transaction.commit_us
             self._note(given)
         if given or (self._sent_lsn > self._given.lsn and time.monotonic() >= self._advance_at):
             yield self._give(source, given[-1].end_lsn if given else self._sent_lsn)
@@ -130,6 +155,8 @@ class PostgresExtractor:
         if self._opened is not None:
             self._opened.stream.close()
             self._opened.catalogue.close()
+            if self._opened.heartbeat is not None:
+                self._opened.heartbeat.close()
 
     def _source(self, start: Offset) -> _Source:
         """Returns the connections to the source; opens them for the first request."""
@@ -142,7 +169,9 @@ class PostgresExtractor:
                 stream.close()
                 raise
             units = NumberedUnits(start.number, catalogue.primary_key, self._reading.skip_truncate, time.time_ns)
-            self._opened = _Source(stream, catalogue, units)
+            every = self._reading.heartbeat
+            beating = None if every is None else Heartbeat(slot.url, every)
+            self._opened = _Source(stream, catalogue, units, beating)
             self._given = start
             self._sent_lsn = start.lsn
             self._advance_at = time.monotonic() + ADVANCE_EVERY_S
@@ -152,7 +181,16 @@ class PostgresExtractor:
         """Returns the message that gives the offset behind an answer."""
         self._given = Offset(lsn, source.units.number, source.stream.identity)
         self._advance_at = time.monotonic() + ADVANCE_EVERY_S
-        return orjson.dumps({"offset": self._given.as_json(), "ahead": True})
+        return orjson.dumps({"offset": self._given.as_json(), "ahead": True, "lag": self._lag(source)})
+
+    def _lag(self, source: _Source) -> dict[str, int]:
+        """Returns how far the source is ahead; asks it for the slot's WAL now and then."""
+        if time.monotonic() >= self._wal_at:
+            self._wal = source.catalogue.slot_wal(self._reading.slot.slot)
+            self._wal_at = time.monotonic() + ADVANCE_EVERY_S
+        newest = None if self._newest_us is None else self._newest_us * 1000
+        found = {"time": newest, "heldBytes": self._wal.held, "leftBytes": self._wal.left}
+        return {name: value for name, value in found.items() if value is not None}
 
     def _transactions(self, source: _Source, given: list[GivenUnit]) -> Iterator[bytes]:
         """Yields the records of whole transactions, up to about one PutRecords call; adds these to ``given``."""
@@ -191,6 +229,8 @@ class PostgresExtractor:
                 source.catalogue.look(soon=True)
             case BeginMessage():
                 self._begin(source)
+            case LogicalMessage(transactional=True, prefix=heartbeat.PREFIX):
+                source.units.heartbeat()
             case CommitMessage():
                 self._sent_lsn = max(self._sent_lsn, message.end_lsn)
                 if (unit := source.units.commit(message.end_lsn)) is not None:

@@ -3,7 +3,9 @@
 Source: PostgreSQL manual, chapter *Logical Replication Message Formats*. Version 1 sends whole
 committed transactions, one after the other in commit order::
 
-    Begin  (Relation | Type | Origin | Insert | Update | Delete | Truncate)*  Commit
+    Begin  (Relation | Type | Origin | Insert | Update | Delete | Truncate | Logical message)*  Commit
+
+A logical message that belongs to no transaction (``pg_logical_emit_message`` with ``false``) comes between two.
 
 Column values come as text, in the type's own output form. PostgreSQL does not send a value that is
 stored out of line and was not changed: :data:`UNCHANGED` stands for it.
@@ -135,6 +137,14 @@ class Origin:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class LogicalMessage:
+    """What a session wrote into the WAL by ``pg_logical_emit_message``, without its content."""
+
+    transactional: bool
+    prefix: str
+
+
 Message: TypeAlias = (
     BeginMessage
     | CommitMessage
@@ -146,6 +156,7 @@ Message: TypeAlias = (
     | TruncateMessage
     | TypeName
     | Origin
+    | LogicalMessage
 )
 
 
@@ -290,6 +301,14 @@ def _origin(cursor: Cursor) -> Origin:
     return Origin(cursor.number(8), cursor.string())
 
 
+def _logical_message(cursor: Cursor) -> LogicalMessage:
+    transactional = bool(cursor.number(1) & 1)
+    cursor.number(8)  # the message's LSN
+    prefix = cursor.string()
+    cursor.take(cursor.number(4))  # the content is bytes, of anybody
+    return LogicalMessage(transactional, prefix)
+
+
 def _values(cursor: Cursor) -> Values:
     return tuple(_value(cursor) for _ in range(cursor.number(2)))
 
@@ -320,4 +339,5 @@ _READERS: dict[str, Callable[[Cursor], Message]] = {
     "T": _truncate,
     "Y": _type,
     "O": _origin,
+    "M": _logical_message,
 }

@@ -40,6 +40,7 @@ SILENT_S = 60.0
 """Seconds of waiting without a byte of the server, although it was asked for a reply each five, after which the
 connection is taken for dead: a network that is cut without a word, or a server that is frozen."""
 _SLOT_BUSY_LIMIT = 30.0
+_SENDS_MESSAGES = 140000  # the server's version from which pgoutput sends logical messages
 _SLOT_BUSY = b"55006"
 _SLOT_ANEW = (
     "what committed since the offset cannot be read any more; create the slot anew, copy the tables again, and begin"
@@ -207,9 +208,10 @@ class ReplicationStream:
 
 
 def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> None:
+    messages = ", messages 'true'" if connection.server_version >= _SENDS_MESSAGES else ""
     command = (
         f"START_REPLICATION SLOT {plain_name(source.slot)} LOGICAL {format_lsn(start_lsn)}"
-        f" (proto_version '1', publication_names '{plain_name(source.publication)}')"
+        f" (proto_version '1', publication_names '{plain_name(source.publication)}'{messages})"
     )
     deadline = time.monotonic() + _SLOT_BUSY_LIMIT
     while True:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
@@ -29,10 +30,28 @@ _STILL_THERE: Final = """
 SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname || '.' || c.relname = ANY(%s)
 """
+_SLOT: Final = """
+SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END,
+                       restart_lsn)::bigint, safe_wal_size
+FROM pg_replication_slots WHERE slot_name = %s
+"""
 _PRIMARY_KEY: Final = """
 SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
 WHERE i.indrelid = %s AND i.indisprimary
 """
+
+
+@dataclass(frozen=True, slots=True)
+class SlotWal:
+    """The WAL of a slot, bytes; None for what the server does not tell.
+
+    Attributes:
+        held: what the server keeps for the slot.
+        left: what it will still write before it invalidates the slot (max_slot_wal_keep_size).
+    """
+
+    held: int | None
+    left: int | None
 
 
 class SourceCatalogue:
@@ -91,6 +110,16 @@ class SourceCatalogue:
         if left := self._published - published:
             self._check_left(sorted(left))
         self._published = published
+
+    def slot_wal(self, slot: str) -> SlotWal:
+        """Returns how much WAL the server keeps for a slot.
+
+        Raises:
+            SourceError: the database cannot be asked.
+        """
+        for held, left in self._rows(_SLOT, slot):
+            return SlotWal(held, None if left is None else max(left, 0))
+        return SlotWal(None, None)
 
     def primary_key(self, relation_oid: int) -> frozenset[str]:
         """Returns the names of a table's primary-key columns as the catalogue has them now; empty where it has none.

@@ -18,6 +18,7 @@ from kainite.capture.postgresql.pgoutput import (
     CommitMessage,
     DeleteMessage,
     InsertMessage,
+    LogicalMessage,
     LostChange,
     Message,
     Origin,
@@ -95,7 +96,7 @@ class Assembler:
                 return tuple(self._change(oid, message) for oid in relations)
             case InsertMessage() | UpdateMessage() | DeleteMessage() | LostChange():
                 return (self._change(message.relation, message),)
-            case TypeName() | Origin():
+            case TypeName() | Origin() | LogicalMessage():
                 pass
         return ()
 

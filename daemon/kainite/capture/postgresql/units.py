@@ -5,8 +5,8 @@ held: its name, its time and its number are known at its beginning.
 
 Invariants:
 
-* A transaction has a number if the source sends a change for it, whatever the options are. So a restart with other
-  options gives each transaction the number that it had.
+* A transaction has a number if the source sends a change or a heartbeat for it, whatever the options are. So a restart
+  with other options gives each transaction the number that it had.
 * ``ordinal`` is a change's place in its transaction, and ``count`` the number of its changes without TRUNCATE, whatever
   the options are. So a transaction that is sent again after a restart with another ``--truncate`` gives the same deltas
   and the same end.
@@ -16,6 +16,7 @@ Invariants:
 a transaction               becomes
 ==========================  =========================================================================================
 without changes             nothing
+a heartbeat                 an end with count 0 (:mod:`kainite.capture.postgresql.heartbeat`)
 with changes                a record a change, and an end
 with TRUNCATE               the same. ``fail``: TRUNCATE's record fails the unit. ``skip``: it has no record; a
                             transaction of nothing else becomes an end with count 0
@@ -46,10 +47,12 @@ class _OpenUnit:
         changes: how many changes the source has sent.
         truncates: how many of them are TRUNCATE of a table.
         passed_over: whether the transaction is passed over.
+        heartbeat: whether it has a heartbeat.
     """
 
     transaction: SourceTransaction
     passed_over: bool
+    heartbeat: bool = False
     changes: int = 0
     truncates: int = 0
 
@@ -125,12 +128,17 @@ class NumberedUnits:
         unit = self._unit()
         yield from in_records(unit, *change_record(unit, ordinal, change, self._primary_key_of), self._clock)
 
+    def heartbeat(self) -> None:
+        """Takes a heartbeat of a transaction."""
+        assert self._open is not None
+        self._open.heartbeat = True
+
     def commit(self, end_lsn: int) -> GivenUnit | None:
         """Takes the end of the transaction; returns the end of its unit, None where it has no number."""
         given, end = self._open, self._unit()
         assert given is not None
         self._open = None
-        if not given.changes:
+        if not given.changes and not given.heartbeat:
             return None
         self.number += 1
         count = 0 if given.passed_over else given.changes - given.truncates

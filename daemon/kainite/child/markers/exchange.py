@@ -45,6 +45,7 @@ from typing import Final, TypeAlias
 from kainite.base.markers import USED, Batching, Mark, Markers
 from kainite.child.events import Send
 from kainite.child.markers.framing import MAX_MESSAGE, MarkedPiece, Scanner
+from kainite.child.markers.misread import why_unasked
 
 MAX_ANSWER: Final = 256 * 2**20
 
@@ -140,6 +141,7 @@ class Exchange:
         self._suspect = False  # in the previous request, BNC came after a whole batch
         self._answer: list[bytes] = []
         self._answer_bytes = 0
+        self._answered_before = False
         self._after_mark = False  # the last piece ended with EOP or BNC
 
     @property
@@ -216,7 +218,8 @@ class Exchange:
                 f" after the message that completes a batch of {self._batch_size}"
             )
         if self._state is not _ExchangeState.ASKED:
-            return self._break(f"wrote {_shown(piece)} while nothing was asked of it")
+            why = "" if self._answered_before else why_unasked(piece.payload)
+            return self._break(f"wrote {_shown(piece)} while nothing was asked of it{why}")
         # A worker that waits after a BNC which nobody answers would wait for ever.
         if (misplaced := self._unused.get(piece.payload)) is not None:
             return self._misplaced(misplaced)
@@ -251,7 +254,7 @@ class Exchange:
             )
         answer = Answer(self._first, self._sent - self._first, tuple(self._answer))
         self._suspect = self._closed and self._is_full() and self._batching is Batching.WORKER
-        self._first, self._pleas = self._sent, 0
+        self._first, self._pleas, self._answered_before = self._sent, 0, True
         self._answer, self._answer_bytes = [], 0
         self._move(_ExchangeMove.ANSWERED if self._sent < len(self._messages) else _ExchangeMove.ANSWERED_LAST)
         return answer

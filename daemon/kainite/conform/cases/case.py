@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from kainite.base.record import RawRecord
 from kainite.child.events import Action
+from kainite.conform.cases.read_back import LoadedRow
 from kainite.leases.holding.checkpoint_requests import CheckpointErrorName
 
 ONE_RECORD: Final = "one-record"
@@ -97,11 +98,13 @@ class Loading:
         loaded: the units that have been loaded so far.
         asked: whether the loader is asked which units are loaded.
         outranked: whether the request comes from an apply job that another one has replaced.
+        rows: the rows that the loader is asked for, as they were loaded.
     """
 
     loaded: frozenset[int] = frozenset()
     asked: bool = False
     outranked: bool = False
+    rows: tuple[LoadedRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from kainite.base.time_limit import time_limit
 from kainite.child.piped_process import Hooks, PipedProcess, Program, how_it_ended
-from kainite.conform.exchange.transcript import Transcript
+from kainite.conform.exchange.transcript import Transcript, shown
 
 T = TypeVar("T")
 
@@ -101,7 +102,7 @@ class ChildRun:
             ChildGone: the child is gone, and ``found`` still returns None.
         """
         with suppress(TimeoutError):
-            async with asyncio.timeout(limit):
+            async with time_limit(limit):
                 while (happened := found()) is None:
                     if self._process.broken.done():
                         raise self._gone()
@@ -162,7 +163,7 @@ class ChildRun:
         for line in self._process.stderr_tail:
             self.transcript.complained(line)
         self.transcript.happened(how)
-        return ChildGone(how, _last_words(self._process.stderr_tail)[:LAST_WORDS_SHOWN])
+        return ChildGone(how, shown(_last_words(self._process.stderr_tail).encode(), LAST_WORDS_SHOWN))
 
 
 def _last_words(lines: Iterable[str]) -> str:

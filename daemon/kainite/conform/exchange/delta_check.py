@@ -6,6 +6,7 @@ from collections import Counter
 
 import orjson
 
+from kainite.child.markers.misread import why_no_json
 from kainite.conform.exchange.transcript import shown
 from kainite.uow import exact_json
 from kainite.uow.admission import Admission
@@ -17,9 +18,14 @@ _SHOWN = 100
 
 
 class DeltaCheck:
-    """The deltas that a child emitted or answered in one call, read as the daemon reads them."""
+    """The deltas that a child emitted or answered in one call, read as the daemon reads them.
 
-    def __init__(self) -> None:
+    Args:
+        for_next_stage: the child's messages go to another stage's stream, so any bytes will do.
+    """
+
+    def __init__(self, *, for_next_stage: bool = False) -> None:
+        self._for_next_stage = for_next_stage
         self._admission = Admission(Signing(None))
         self._rejects: list[str] = []
         self._lines: list[bytes] = []
@@ -36,11 +42,14 @@ class DeltaCheck:
         self._reject(*(f"{reject.cause}: {shown(reject.line.encode(), _SHOWN)}" for reject in rejects))
 
     def answered(self, message: bytes) -> None:
-        """Takes a message of the markers dialect: one delta, or one end of a unit."""
+        """Takes a message of the markers dialect: one delta, one end of a unit, or whatever the next stage takes."""
+        if self._for_next_stage:
+            self._lines.append(message)
+            return
         try:
             exact_json.loads(message)
         except ValueError:
-            self._reject(f"no JSON, does an EOM stand in its payload?: {shown(message, _SHOWN)}")
+            self._reject(why_no_json(message))
         else:
             self.emitted(b'{"deltas":[' + message + b"]}")
 

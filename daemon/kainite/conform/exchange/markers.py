@@ -27,6 +27,7 @@ class MarkersDriver:
         markers, batch_size: the markers and the batch size of the exchange.
         limits: the limits for each answer.
         held: whether the ends of requests are held back, for ``limits.hold`` seconds.
+        for_next_stage: the child's messages go to another stage's stream, and need not be deltas.
     """
 
     def __init__(
@@ -37,6 +38,8 @@ class MarkersDriver:
         batch_size: int,
         limits: AnswerLimits,
         held: Withheld | None = None,
+        *,
+        for_next_stage: bool = False,
     ) -> None:
         self._child = child
         self._exchange = exchange
@@ -49,7 +52,7 @@ class MarkersDriver:
         self._output_before = 0  # bytes, when the last request was written
         self._slowest = 0.0
         self._messages: list[bytes] = []
-        self._deltas = DeltaCheck()
+        self._deltas = DeltaCheck(for_next_stage=for_next_stage)
         self._batch_ended = False  # the last request ended with EOB
 
     async def ask(self, step: Messages) -> StepResult:

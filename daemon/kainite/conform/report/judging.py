@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from kainite.base.checkpoint import SHARD_END
@@ -32,7 +33,8 @@ _FAILURES: Final = {
     Reaction.NO_BAD_ANSWER: "wrote no EOP for a message that is no record in {detail}: answer each message, a bad one"
     ' by {{"bad":"why"}} and EOP',
     Reaction.FLUSHED_LATE: "answered {asked} only when its input had ended, not in {detail}: flush the standard output"
-    " after each answer, end it as the protocol says, and do not read ahead",
+    " after each answer, end it as the protocol says, and do not read ahead: a read of a fixed size, such as 64 KiB,"
+    " waits for more than there is, so read a line, or what has come (read1, os.read, sysread)",
     Reaction.ENDLESS: "asks for checkpoints without end in {asked}: give up after some tries",
     Reaction.GONE: "{detail}",
     Reaction.VIOLATED: "{detail}",
@@ -61,7 +63,7 @@ def judge_call(case: Case, call: ScriptedCall, result: StepResult, slow: float, 
     if result.reaction is Reaction.ANSWERED:
         findings += [*_checkpoints(call, result), *_emitted(call, result), *_slow(case, call, result, slow)]
         findings += _rejects(case, result, own_samples=own_samples)
-    return findings
+    return _weighed(case, findings)
 
 
 def judge_messages(
@@ -81,7 +83,7 @@ def judge_messages(
     if result.reaction is Reaction.ANSWERED:
         findings += [*_answers(case, step, result, own_samples=own_samples), *_slow(case, step, result, slow)]
         findings += _rejects(case, result, own_samples=own_samples)
-    return findings
+    return _weighed(case, findings)
 
 
 def judge_extract(case: Case, step: Extract, result: StepResult) -> list[Finding]:
@@ -90,7 +92,7 @@ def judge_extract(case: Case, step: Extract, result: StepResult) -> list[Finding
     findings = [] if unfinished else list(_reaction(case, result, may_end=False))
     if unfinished or result.reaction is Reaction.ANSWERED:
         findings += judge_extraction(step, result)
-    return findings
+    return _weighed(case, findings)
 
 
 def judge_idle(case: Case, result: StepResult | None) -> list[Finding]:
@@ -140,6 +142,13 @@ def over(result: StepResult) -> bool:
     return result.reaction not in (Reaction.ANSWERED, Reaction.LEFT_OUT)
 
 
+def _weighed(case: Case, findings: Iterable[Finding]) -> list[Finding]:
+    """Returns the findings with each failure as a note where the daemon makes such a request only when told to."""
+    if case.weight is not Weight.OPTIONAL:
+        return list(findings)
+    return [replace(each, verdict=CaseVerdict.NOTE) if each.verdict is CaseVerdict.FAIL else each for each in findings]
+
+
 def _reaction(case: Case, result: StepResult, *, may_end: bool) -> Iterator[Finding]:
     template = _FAILURES.get(result.reaction)
     if template is None:
@@ -150,7 +159,7 @@ def _reaction(case: Case, result: StepResult, *, may_end: bool) -> Iterator[Find
     elif result.reaction is Reaction.GONE and case.weight is Weight.REFUSABLE:
         yield Finding(CaseVerdict.NOTE, f"refused the payload: {text}")
     else:
-        yield Finding(CaseVerdict.NOTE if case.weight is Weight.OPTIONAL else CaseVerdict.FAIL, text)
+        yield Finding(CaseVerdict.FAIL, text)
 
 
 def _junk(case: Case, result: StepResult) -> Iterator[Finding]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kainite.conform.cases.case import Loading
+from kainite.conform.cases.read_back import LoadedRow
 from kainite.conform.exchange.step_result import StepResult
 from kainite.conform.exchange.transcript import shown
 from kainite.conform.report.findings import CaseVerdict, Finding
+from kainite.uow import exact_json
 
-_ANSWERS: Final = ("applied", "trimmed", "bad", "retry", "fenced")
+_ANSWERS: Final = ("applied", "trimmed", "rows", "bad", "retry", "fenced")
 _SHOWN: Final = 100
 
 
@@ -35,6 +37,8 @@ def judge_loader(loading: Loading, result: StepResult) -> Iterator[Finding]:
         yield Finding(CaseVerdict.FAIL, f"fenced the newest apply job off: {str(said['fenced'])[:_SHOWN]}")
     if loading.asked:
         yield from _applied(loading, said.get("applied"))
+    if loading.rows and "rows" in said:
+        yield from _read_back(loading.rows, said["rows"])
 
 
 def refused(result: StepResult) -> bool:
@@ -44,7 +48,7 @@ def refused(result: StepResult) -> bool:
 
 def _answer(message: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(message)
+        found = exact_json.loads(message)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and len(found) == 1 and found.keys() <= set(_ANSWERS) else None
@@ -56,6 +60,28 @@ def _fence(said: dict[str, Any]) -> Iterator[Finding]:
             "loaded a unit for an apply job that another one has replaced: without a fence a unit may be loaded twice"
         )
         yield Finding(CaseVerdict.NOTE, f"{text} (docs/targets.md, *Fence*)", once=True)
+
+
+def _read_back(wanted: Sequence[LoadedRow], found: object) -> Iterator[Finding]:
+    if not isinstance(found, list) or len(found) != len(wanted):
+        text = f"answered {len(wanted)} keys with {str(found)[:_SHOWN]}: answer a list, for each key a row or null"
+        yield Finding(CaseVerdict.FAIL, text)
+        return
+    for row, back in zip(wanted, found, strict=True):
+        name = f"{row.table} {json.dumps(dict(row.key), default=str)}"
+        if not isinstance(back, dict):
+            yield Finding(CaseVerdict.FAIL, f"does not have the row {name}, which it has loaded")
+            continue
+        for column, value in row.row.items():
+            if column not in back:
+                yield Finding(CaseVerdict.FAIL, f"lost the column {column!r} of {name}")
+            elif (before := _spelled(value)) != (after := _spelled(back[column])):
+                yield Finding(CaseVerdict.NOTE, f"{name}: {column!r} was loaded as {before} and came back as {after}")
+
+
+def _spelled(value: object) -> str:
+    """Returns a value in JSON, every digit of a number as it was written."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)[:_SHOWN]
 
 
 def _applied(loading: Loading, found: object) -> Iterator[Finding]:

@@ -40,7 +40,15 @@ from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from kainite.base.errors import ChildProtocolError
-from kainite.extract.offsets.place import GivenOffset, Place, after_putting, before_asking, offset_in, request_of
+from kainite.extract.offsets.place import (
+    GivenOffset,
+    Place,
+    SourceLag,
+    after_putting,
+    before_asking,
+    offset_in,
+    request_of,
+)
 from kainite.settings import ExtractOffsets
 
 
@@ -144,6 +152,11 @@ class Cycle:
     def ahead(self) -> bool:
         """Tells whether the extractor may be asked for the next cycle before this one is on the stream."""
         return self._offsets is ExtractOffsets.KAINITE and self._given is not None and self._given.ahead
+
+    @property
+    def lag(self) -> SourceLag | None:
+        """Returns how far the source is ahead, where the extractor says it."""
+        return None if self._given is None else self._given.lag
 
     def step(self) -> Step:
         """Returns the next step; it changes with :meth:`done` and, while listening, when the extractor writes."""

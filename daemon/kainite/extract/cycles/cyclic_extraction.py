@@ -21,6 +21,7 @@ from kainite.extract.cycles.delivery import Delivery
 from kainite.extract.extractor import Extractor
 from kainite.extract.patience import Patience
 from kainite.extract.progress import ExtractionProgress
+from kainite.extract.status import ExtractStatus
 from kainite.settings import ChildSettings, ExtractOffsets, ExtractSettings
 
 DEFAULT_INTERVAL = 1.0
@@ -35,6 +36,7 @@ class CyclicExtraction:
         extract, child: the settings of the extractor and of its process.
         delivery: puts answers on the stream, and stores their places.
         progress: shows failures.
+        status: takes answers and failures.
         patience: counts the extractor's failures.
         stop: set when no further cycle is to begin.
     """
@@ -45,6 +47,7 @@ class CyclicExtraction:
         child: ChildSettings,
         delivery: Delivery,
         progress: ExtractionProgress,
+        status: ExtractStatus,
         patience: Patience,
         stop: asyncio.Event,
     ) -> None:
@@ -52,6 +55,7 @@ class CyclicExtraction:
         self._child = child
         self._delivery = delivery
         self._progress = progress
+        self._status = status
         self._patience = patience
         self._stop = stop
         self._place = delivery.stored
@@ -107,6 +111,7 @@ class CyclicExtraction:
         except ChildError as error:
             seconds = self._patience.failed(error)
             event(logger, logging.WARNING, "cycle failed: the same is asked again", error=error, pause=seconds)
+            self._status.failed(str(error))
             self._progress.say("failed", error=str(error), pause=seconds)
             self._drop_extractor()
             await wait_until_set(self._stop, seconds)
@@ -132,6 +137,7 @@ class CyclicExtraction:
                 case Store(place):
                     await self._delivery.store(place)
             cycle.done()
+        self._status.answered(cycle.lag)
         self._ahead = cycle.ahead and self._extract.ahead_bytes > 0
         self._place = cycle.next_place
         self._delivery.hand_over(cycle)
@@ -141,6 +147,7 @@ class CyclicExtraction:
         assert self._extractor is not None
         match await self._extractor.next():
             case Extracted(payload):
+                self._status.heard()
                 cycle.message(payload)
             case CycleDone():
                 cycle.end()

@@ -36,6 +36,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
+from kainite.base.time_limit import time_limit
 from kainite.base.waiting import Changes
 from kainite.extract.cycles.cycle import Cycle, PutMessages, Store
 from kainite.extract.offsets.offset_file import OffsetFile
@@ -105,7 +106,7 @@ class Delivery:
 
     async def room(self) -> None:
         """Waits until a further cycle may be asked for ahead."""
-        await self._changes.until(lambda: self._held() < self._ahead_bytes)
+        await self._changes.until(lambda: self.held_bytes < self._ahead_bytes)
 
     async def put_early(self, messages: Sequence[bytes]) -> None:
         """Puts messages of a cycle that is not whole yet, behind all cycles that were handed over.
@@ -131,15 +132,17 @@ class Delivery:
         """Waits until the put is full, no further answer comes before it, or it has lingered long enough."""
 
         def enough() -> bool:
-            held = self._held()
+            held = self.held_bytes
             return self._awaited or not 0 < held < self._ahead_bytes or self._sink.filled_by(held)
 
         if self._sink.linger:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._sink.linger):
+                async with time_limit(self._sink.linger):
                     await self._changes.until(enough)
 
-    def _held(self) -> int:
+    @property
+    def held_bytes(self) -> int:
+        """Returns the bytes of messages that were handed over and are not on the stream yet."""
         return sum(cycle.held_bytes for cycle in self._waiting)
 
     async def _deliver(self, group: Sequence[Cycle]) -> None:

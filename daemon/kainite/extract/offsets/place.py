@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import orjson
 
@@ -46,16 +46,46 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLag:
+    """How far the source is ahead of an offset, by the extractor's word; None for what it does not say.
+
+    Attributes:
+        commit_time: when the newest transaction that was given committed, nanoseconds since the epoch.
+        held_bytes: bytes that the source keeps because this extraction has not confirmed them.
+        left_bytes: further bytes that the source will keep before it gives this extraction up.
+    """
+
+    commit_time: int | None = None
+    held_bytes: int | None = None
+    left_bytes: int | None = None
+
+    def as_json(self) -> dict[str, int]:
+        """Returns the fields as they stand in a message, without those that are not known."""
+        fields = {"time": self.commit_time, "heldBytes": self.held_bytes, "leftBytes": self.left_bytes}
+        return {name: value for name, value in fields.items() if value is not None}
+
+    @classmethod
+    def read(cls, found: Json) -> Self | None:
+        """Returns what a message says; None where it says nothing of its kind. Unknown fields are passed over."""
+        if not isinstance(found, dict):
+            return None
+        values = [found.get(name) for name in ("time", "heldBytes", "leftBytes")]
+        return cls(*(value if type(value) is int and 0 <= value < 2**63 else None for value in values))
+
+
+@dataclass(frozen=True, slots=True)
 class GivenOffset:
     """The offset that an extractor gave in this cycle.
 
     Attributes:
         offset: where the next cycle begins.
         ahead: whether the extractor may be asked for the next cycle before this one is on the stream.
+        lag: how far the source is ahead, where the extractor says it.
     """
 
     offset: Json
     ahead: bool = False
+    lag: SourceLag | None = None
 
 
 def first_place(offsets: ExtractOffsets, begin: Json) -> Place:
@@ -111,7 +141,8 @@ def after_putting(offsets: ExtractOffsets, place: Place, given: GivenOffset | No
 def offset_in(message: bytes) -> GivenOffset | None:
     """Returns the offset that a message gives; None for other messages.
 
-    Such a message is a JSON object with the key ``offset`` and no other one but ``ahead``, which is true or false.
+    Such a message is a JSON object with the key ``offset`` and no others but ``ahead``, which is true or false, and
+    ``lag`` (:class:`SourceLag`).
 
     Raises:
         ChildProtocolError: the offset would not come back to the extractor unchanged.
@@ -122,13 +153,13 @@ def offset_in(message: bytes) -> GivenOffset | None:
         value = orjson.loads(message)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(value, dict) or "offset" not in value or not value.keys() <= {"offset", "ahead"}:
+    if not isinstance(value, dict) or "offset" not in value or not value.keys() <= {"offset", "ahead", "lag"}:
         return None
     if not isinstance(ahead := value.get("ahead", False), bool):
         return None
     if not keeps_digits(message):
         raise ChildProtocolError(f"the extractor gave an offset with {TOO_LONG}: {message[:200]!r}")
-    return GivenOffset(value["offset"], ahead)
+    return GivenOffset(value["offset"], ahead, SourceLag.read(value.get("lag")))
 
 
 def keeps_digits(text: bytes) -> bool:

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 
 from kainite.base.errors import LeaseTableUnavailableError
 from kainite.base.logs import event
+from kainite.base.time_limit import time_limit
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLease, HeldLeases
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
@@ -43,7 +44,7 @@ async def writing(held_leases: HeldLeases, held: HeldLease) -> AsyncIterator[Non
         LeaseTableUnavailableError: that time is over. A request that was sent may still reach the table.
     """
     try:
-        async with asyncio.timeout(held_leases.seconds_left(held)), held.lock:
+        async with time_limit(held_leases.seconds_left(held)), held.lock:
             yield
     except TimeoutError:
         raise LeaseTableUnavailableError(

@@ -30,8 +30,9 @@ The waiting times are not durable: after a crash every unit waits from the begin
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,7 +90,7 @@ class Waiting:
         for shard in self._read.keys() - self._shards:
             del self._read[shard]
 
-    def overdue(self, names: Collection[str]) -> frozenset[str]:
+    def overdue(self, names: Set[str]) -> frozenset[str]:
         """Returns the units that have waited too long.
 
         Args:
@@ -97,13 +98,13 @@ class Waiting:
         """
         self._advance()
         now = _Begin(self._at, self._counted)
-        self._began = {name: self._began.get(name, now) for name in names}
-        horizon = self._horizon
-        return frozenset(
-            name
-            for name, began in self._began.items()
-            if self._counted - began.counted >= self._timeout and horizon - began.at >= self._timeout
-        )
+        for name in self._began.keys() - names:
+            del self._began[name]
+        self._began.update(dict.fromkeys(names - self._began.keys(), now))
+        # The units stand in the order in which their waits began: those that are overdue are in front.
+        at, counted = self._horizon - self._timeout, self._counted - self._timeout
+        over = itertools.takewhile(lambda one: one[1].counted <= counted and one[1].at <= at, self._began.items())
+        return frozenset(name for name, _ in over)
 
     @property
     def _horizon(self) -> float:

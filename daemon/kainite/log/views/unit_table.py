@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogStore
 from kainite.log.format.deltas import delta_items
-from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
+from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.state.chains import named
 from kainite.log.state.loading import load_state, read_from_low
 from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.outcomes import outcomes_of, stored_batches
@@ -82,6 +83,17 @@ class LogRow:
         if self.arrived_ms is None or self.applied_ms is None:
             return None
         return (self.applied_ms - self.arrived_ms) / 1000
+
+    def age_s(self, now_ms: int) -> float | None:
+        """Returns the seconds since the unit was first heard of; None for one that is resolved, or without any time.
+
+        Args:
+            now_ms: the present time, milliseconds since the epoch.
+        """
+        times = (self.source_ms, self.arrived_ms, self.collected_ms, self.dispatched_ms)
+        first = min((time for time in times if time is not None), default=None)
+        resolved = self.status in (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
+        return None if resolved or first is None else max(0, now_ms - first) / 1000
 
 
 @dataclass(slots=True)
@@ -175,7 +187,7 @@ def dispatched_row(unit: UnitState, units: TimedUnits) -> LogRow:
         status=unit.status.value,
         number=unit.number,
         kind=unit.kind.value,
-        cause=unit.cause,
+        cause=named(unit.cause, units.units),
         **asdict(units.of(unit.tid)),
     )
 

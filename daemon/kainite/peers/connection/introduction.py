@@ -15,7 +15,8 @@ log's owner cannot prove itself, and is told nothing.
 The Hello's message carries all this, so that it works in every version of both protocols.
 
 Crashes and zombies: nothing here is stored. A key ends with what it stands for: the line in the file of users, or the
-mount whose HEAD has it (:mod:`kainite.peers.access`). Who proved itself once stays until its connection ends.
+mount whose HEAD has it (:mod:`kainite.peers.access`). Who proved itself by a token stays until its connection ends; who
+proved itself by a line of the file of users, while that line says the same.
 
 ========================================  ============================================================================
 a peer                                    what happens
@@ -48,6 +49,14 @@ NONCE_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
+class Key:
+    """A user's key, and what the user may do."""
+
+    secret: str = field(repr=False)
+    rights: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Introduction:
     """As whom a process connects.
 
@@ -69,18 +78,12 @@ class Guest:
     Attributes:
         user: the user's name.
         rights: what it may do (:mod:`kainite.peers.rights`).
+        key: the key that it has proved to know.
     """
 
     user: str
     rights: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A user's key, and what the user may do."""
-
-    secret: str = field(repr=False)
-    rights: frozenset[str]
+    key: Key | None = field(default=None, repr=False, compare=False)
 
 
 Keys = Callable[[str], Key | None]
@@ -103,6 +106,9 @@ class Door(Protocol):
         Raises:
             LogProtocolError: the peer is not let in.
         """
+
+    def has_revoked(self, guest: Guest) -> bool:
+        """Returns whether a guest that was let in would not be let in now, or with other rights."""
 
 
 class Said(NamedTuple):
@@ -157,10 +163,12 @@ class Doorkeeper:
 
     Args:
         keys: returns the users' keys, at the time of each connection.
+        revokes: whether a guest whose key has changed has to go.
     """
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, *, revokes: bool = False) -> None:
         self._keys = keys
+        self._revokes = revokes
         self._nobody = Key(os.urandom(NONCE_BYTES).hex(), frozenset())
 
     def judge(self, ours: Hello, theirs: Hello) -> LetIn:
@@ -171,4 +179,7 @@ class Doorkeeper:
         known = hmac.compare_digest(proof.encode(), said.proof.encode("utf-8", "replace"))
         if key is self._nobody or not known:
             raise LogProtocolError("the peer's user is not known, or its proof is wrong")
-        return LetIn(Guest(said.user, key.rights), proof_of(key.secret, OF_ACCEPTING, hellos))
+        return LetIn(Guest(said.user, key.rights, key), proof_of(key.secret, OF_ACCEPTING, hellos))
+
+    def has_revoked(self, guest: Guest) -> bool:
+        return self._revokes and self._keys(guest.user) != guest.key

@@ -182,7 +182,7 @@ class LogFeed:
     async def _follow(self, head: LogHead, address: OwnerAddress) -> None:
         """Follows one owner until the connection ends; raises the error that has ended it."""
         introduction = self._access.introduce(self._wishes.name, LOG_USER, address.token)
-        async with linked(PEERS, address, introduction, tls=self._access.client_tls, limits=OWNER_LIMITS) as link:
+        async with linked(PEERS, address, introduction, tls=self._access.client_tls(), limits=OWNER_LIMITS) as link:
             self._link, self._doubt = link, None
             self._conversation = FeedConversation(head.generation)
             work = [asyncio.create_task(part) for part in (self._converse(link, self._conversation), self._watch(head))]

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kainite.base.errors import LogProtocolError, LogRequestError, LogUnavailableError
+from kainite.base.time_limit import time_limit
 from kainite.log.contract import LogStore
 from kainite.log.views.row_holders import Toucher
 from kainite.peers.access import LOG_USER, Access
@@ -49,7 +50,7 @@ async def ask_owner(
     if head is None or address is None:
         return None
     try:
-        async with asyncio.timeout(LIMIT_S):
+        async with time_limit(LIMIT_S):
             answer = await _ask(address, access, RowRequest(0, 0, log, table, dict(key)))
     except (OSError, LogProtocolError, LogUnavailableError) as error:
         _logger.debug("the log's owner has not answered: %s", error)
@@ -61,7 +62,7 @@ async def ask_owner(
 
 async def _ask(address: OwnerAddress, access: Access, request: RowRequest) -> RowAnswer:
     who = access.introduce(NAME, LOG_USER, address.token)
-    async with linked(PEERS, address, who, tls=access.client_tls, limits=OWNER_LIMITS) as link:
+    async with linked(PEERS, address, who, tls=access.client_tls(), limits=OWNER_LIMITS) as link:
         link.send(request)
         return _answer(await link.next())
 

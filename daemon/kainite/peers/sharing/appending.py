@@ -49,7 +49,7 @@ class Appending:
         access = self.access
         connecting = connected(
             to, self.name, generation, self.reading.now,
-            introduction=access.introduce(self.name.worker, LOG_USER, to.token), tls=access.client_tls,
+            introduction=access.introduce(self.name.worker, LOG_USER, to.token), tls=access.client_tls(),
         )  # fmt: skip
         try:
             async with connecting as connection:

@@ -27,6 +27,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from kainite.base.errors import LogProtocolError, LogRequestError
 from kainite.base.logs import event
+from kainite.base.time_limit import time_limit
 from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.owner.owner import LogOwner
@@ -220,7 +221,7 @@ async def _last(peer: Peer[Message], message: Message) -> None:
 
 
 async def _answered(peer: Peer[Message], request: RowRequest, owner: LogOwner, catalogue: CurrentCatalogue) -> None:
-    async with asyncio.timeout(ANSWER_S):
+    async with time_limit(ANSWER_S):
         await _last(peer, await row_answer(request, owner, catalogue))
 
 

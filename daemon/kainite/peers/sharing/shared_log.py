@@ -20,6 +20,7 @@ from typing import Final
 
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import KainiteError
+from kainite.base.outage import wait_out
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity, this_process
 from kainite.log.client import ReadingReport
@@ -30,6 +31,7 @@ from kainite.owner.mount import LeaseWatch
 from kainite.owner.owner import LogOwner
 from kainite.peers.access import Access
 from kainite.peers.fragments import check_size, payload_size
+from kainite.peers.held_files import following_files
 from kainite.peers.listening import listening
 from kainite.peers.messages import CLIENT_LIMITS
 from kainite.peers.sharing import log_metrics
@@ -66,7 +68,8 @@ class SharedLog:
         audit: gets the units before they leave the log; None means that nothing keeps them.
         clock: measures leases and ages, seconds since boot.
         process: the identity of this process; None means that of the calling process.
-        access: this process's TLS context, and as whom it connects; None means that nothing is encrypted.
+        access: where this process listens, who may connect, and as whom it connects; None means on loopback, and who
+            has read HEAD.
         meter: takes the log's metrics.
     """
 
@@ -87,6 +90,8 @@ class SharedLog:
         process, worker, partition = process or this_process(), settings.owner, settings.partition
         self.name = MemberName(f"{settings.table}/{partition}", stream, worker, process.as_text(), identity or "")
         """This process's identity, and the log that it means."""
+        self.access = access or Access()
+        """Where this process listens, who may connect, and as whom it connects."""
         self.present_log = PresentLog(clock, settings.lease)
         """The log to which the shards' requests go."""
         self.latest_reading = LatestReading(clock)
@@ -108,13 +113,13 @@ class SharedLog:
             self.present_log,
             self.latest_reading,
             told,
-            (access or Access()).has_tokens,
+            self.access.has_tokens,
         )
         self._loop = MemberLoop(
             Member(watch=min(settings.heartbeat, settings.lease / 4), wait=min(settings.lease / 10, LONGEST_WAIT_S)),
             self._head,
             self._owning,
-            Appending(self.name, access or Access(), self.present_log, self.latest_reading, told),
+            Appending(self.name, self.access, self.present_log, self.latest_reading, told),
         )
         self._meter = meter
         self._refused = RefusedAppends()
@@ -280,6 +285,7 @@ async def open_shared_log(
     access: Access | None = None,
     identity: str | None = None,
     meter: Meter = SILENT,
+    stop: asyncio.Event | None = None,
 ) -> AsyncIterator[tuple[SharedLog, asyncio.Task[None]]]:
     """Creates the store and takes part in sharing the log.
 
@@ -288,16 +294,18 @@ async def open_shared_log(
         access: where this process listens, and who may connect; None means on loopback, and who has read HEAD.
         identity: the stream's identity, as :class:`SharedLog` takes it.
         meter: takes the owner's metrics.
+        stop: ends the wait for a store that is away; None where nothing does.
 
     Yields the log, which need not be reached yet, and the task that ends with the error that makes the log unusable.
 
     Raises:
+        StoppedError: ``stop`` was set while the store was away.
         KainiteError: the store cannot be used, or the port cannot be opened.
     """
-    await asyncio.to_thread(store.create)
+    await wait_out(store.create, stop or asyncio.Event(), "the log's table")
     access = access or Access()
     log = SharedLog(store, settings, uow, stream, holders, audit, clock, process, access, identity, meter)
-    async with log.port_open(access):
+    async with log.port_open(access), following_files(access.held, meter):
         running = asyncio.create_task(log.run(), name="shared log")
         try:
             yield log, running

@@ -85,6 +85,15 @@ class ExtractSettings:
         "Longest silence of a cyclic extractor that was asked; a plain one may be silent.",
         default=60.0,
     )
+    metrics_port: int | None = own(
+        "extractMetricsPort",
+        whole(0, 65_535),
+        Reload.NEXT_EXTRACT,
+        "Port of `kainite extract` for Prometheus (`/metrics`) and for health checks, on `metricsHost`; 0 takes any "
+        "free one.",
+        default=None,
+        otherwise="none is opened",
+    )
     tries: int = own(
         "extractorTries",
         whole(1, 1_000_000),

@@ -34,7 +34,7 @@ class ServiceSettings:
         "logCertificateFile",
         path(),
         Reload.RESTART,
-        "This side's certificate (PEM); the log's connections are then encrypted.",
+        "This side's certificate (PEM); the log's connections are then encrypted. A changed file is read again.",
         default=None,
         otherwise="none",
     )
@@ -54,7 +54,7 @@ class ServiceSettings:
         path(),
         Reload.RESTART,
         "Who may connect and do what, a line `user:rights:secret` each; a client is the first one. Only its owner may"
-        " read the file. Without it HEAD has the key.",
+        " read the file. Without it HEAD has the key. A changed file is read again.",
         default=None,
         otherwise="none",
     )

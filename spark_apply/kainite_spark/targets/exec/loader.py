@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kainite.base.errors import ChildError, ChildExitedError, ChildProtocolError, ChildTimeoutError
+from kainite.base.time_limit import time_limit
 from kainite.child.events import Send
 from kainite.child.markers.exchange import Answer, Exchange, Violation
 from kainite.child.markers.start_parameters import start_parameters
@@ -148,7 +149,7 @@ class _LoaderConversation:
             raise self._ended()
         self._news.clear()
         try:
-            async with asyncio.timeout(self._timeout):
+            async with time_limit(self._timeout):
                 await self._news.wait()
         except TimeoutError:
             raise ChildTimeoutError(

@@ -15,6 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from kainite.base.errors import ChildProtocolError, TargetFencedError, TargetInterruptedError, TargetRejectedError
+from kainite.base.redaction import redacted
 from kainite.uow.delta import Delta, Json, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
@@ -93,7 +94,7 @@ def read_answer(messages: Sequence[bytes]) -> LoaderReply:
 def _refusal(said: dict[str, Json], message: bytes) -> Exception:
     for name, error in _REFUSALS.items():
         if said.keys() == {name}:
-            cause = " ".join(str(said[name]).split())[:_CAUSE_LENGTH]
+            cause = redacted(" ".join(str(said[name]).split()))[:_CAUSE_LENGTH]
             return error(cause or f"the loader answered {name!r} without a cause")
     return _junk(message)
 
@@ -109,7 +110,7 @@ def _object(message: bytes) -> dict[str, Json]:
 
 
 def _junk(message: bytes) -> ChildProtocolError:
-    shown = message[:_SHOWN_LENGTH].decode("utf-8", "replace")
+    shown = redacted(message.decode("utf-8", "replace"))[:_SHOWN_LENGTH]
     return ChildProtocolError(
         f'said {shown!r}, which is no answer: say nothing, or one of {{"bad":…}}, {{"fenced":…}}, {{"retry":…}}, '
         '{"applied":[…]}, {"trimmed":…}'

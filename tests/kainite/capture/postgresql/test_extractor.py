@@ -389,7 +389,7 @@ def test_the_offset_moves_while_nothing_of_the_publication_commits(
 
     found = answers_until(extractor, begun, moved)
     extractor.close()
-    assert all(one.keys() == {"offset", "ahead"} and one["offset"]["number"] == 41 for one in found)
+    assert all(one.keys() == {"offset", "ahead", "lag"} and one["offset"]["number"] == 41 for one in found)
 
 
 def test_an_offset_says_which_source_it_was_read_from_and_another_one_is_refused(bench: Bench) -> None:

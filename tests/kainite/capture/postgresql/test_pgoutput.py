@@ -17,6 +17,7 @@ from kainite.capture.postgresql.pgoutput import (
     CommitMessage,
     DeleteMessage,
     InsertMessage,
+    LogicalMessage,
     LostChange,
     Origin,
     Relation,
@@ -131,3 +132,12 @@ def test_a_damaged_message_is_read_or_refused_but_never_anything_else(payload: b
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     with suppress(SourceError):
         decode(bytes(damaged))
+
+
+def test_logical_messages_are_read_without_their_content() -> None:
+    content = b"M\x01" + (8 * b"\0") + b"kainite.heartbeat\0" + (3).to_bytes(4, "big") + b"\xff\0x"
+
+    assert decode(content) == LogicalMessage(True, "kainite.heartbeat")
+    assert decode(b"M\0" + content[2:]) == LogicalMessage(False, "kainite.heartbeat")
+    with pytest.raises(SourceError, match="cut short"):
+        decode(content[:-1])

@@ -90,3 +90,14 @@ def test_a_transaction_without_changes_takes_no_number_where_it_is_passed_over_e
     units = units_from(3)
     assert given(units, 1, passed_over=True) == []
     assert units.number == 3
+
+
+def test_a_heartbeat_takes_a_number_and_has_no_deltas() -> None:
+    units = units_from(4)
+    units.begin(SourceTransaction(7, commit_lsn=112, commit_us=7))
+    units.heartbeat()
+    unit = units.commit(end_lsn=120)
+
+    assert unit is not None
+    assert orjson.loads(unit.end) == {"uow": "pg-7-0/70", "number": 5, "end": True, "count": 0, "time": 7000}
+    assert numbers(given(units, 8, INSERT)) == {6}

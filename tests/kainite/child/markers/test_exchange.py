@@ -191,7 +191,9 @@ def test_bnc_after_eob_is_refused() -> None:
 def test_what_is_written_before_anything_is_asked_is_a_violation() -> None:
     exchange = Exchange(MARKERS, Batching.SINGLE)
     exchange.receive(b"ready\n")
-    assert exchange.next_event() == Violation("wrote EOM after b'ready' while nothing was asked of it")
+    assert exchange.next_event() == Violation(
+        "wrote EOM after b'ready' while nothing was asked of it: a start banner perhaps: write it to standard error"
+    )
     assert exchange.next_event() is None
     with pytest.raises(ValueError, match="cannot be sent"):
         exchange.send([A])

@@ -27,11 +27,23 @@ def test_numbers_that_differ_in_digits_are_other_deltas() -> None:
     assert len(check.given()) == 2
 
 
+def test_messages_for_the_next_stage_are_any_bytes() -> None:
+    check = DeltaCheck(for_next_stage=True)
+    check.answered(b"\xff no delta")
+    check.answered(b"\xff no delta")
+
+    assert list(check.given().values()) == [2]
+    assert check.taken() == ()
+
+
 @pytest.mark.parametrize(
     ("message", "cause"),
     [
         (b'{"uow":"T","table":"t","op":"move"}', "'op' must be one of"),
         (b'{"uow":"T", ', "no JSON, does an EOM stand in its payload?"),
+        (b"\xef\xbb\xbf" + DELTA, "a byte-order mark stands before its first message"),
+        (b"ready\n" + DELTA, "text stands before its JSON, a start banner perhaps: 'ready'"),
+        (b"ready", "no JSON, a start banner perhaps: 'ready'"),
     ],
 )
 def test_what_is_no_delta_is_told_once_with_the_reason(message: bytes, cause: str) -> None:

@@ -20,6 +20,7 @@ JSON_LINES = {
     "does not read the reply": ("checkpoint", "before it had read the answer to its checkpoint"),
     "no flush": ("initialize", "only when its input had ended"),
     "no line end": ("initialize", "only when its input had ended"),
+    "reads in blocks": ("initialize", "a read of a fixed size, such as 64 KiB, waits for more than there is"),
     "hangs": ("one-record", "did not answer processRecords in 4 s; did it flush its standard output?"),
     "dies": ("one-record", "ended with status 3 in processRecords; its last words on stderr: no such table: orders"),
     "is killed": ("one-record", "ended with signal SIGKILL in processRecords; without a word on stderr"),

@@ -14,6 +14,8 @@ MARKERS = {
     ("EOP first", "single"): ("several-messages", "wrote EOM after"),
     ("EOP for each message", "supervisor"): ("whole-batch", "while nothing was asked of it"),
     ("no flush", "single"): ("one-message", "only when its input had ended"),
+    ("start banner", "single"): ("one-message", "a start banner perhaps"),
+    ("byte-order mark", "single"): ("one-message", "a byte-order mark"),
     ("EOB needs EOM", "supervisor"): ("one-message", "noticed EOB only when an EOM followed"),
     ("EOM in a payload", "single"): (
         "one-message",

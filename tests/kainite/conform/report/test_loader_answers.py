@@ -11,6 +11,7 @@ import pytest
 from kainite.base.markers import Batching
 from kainite.conform import CaseVerdict, ConformOptions, ConformReport, run
 from kainite.conform.cases.case import Stage
+from kainite.conform.cases.samples import Samples
 from kainite.conform.exchange.child_run import AnswerLimits
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings
 from kainite.settings.loader_command import loader_command
@@ -55,6 +56,13 @@ def test_the_least_loader_passes_and_what_it_does_without_is_noted(tmp_path: Pat
         ("forgets", "load", CaseVerdict.FAIL, "does not list [7010] as applied, though it has loaded them"),
         ("no account", "load", CaseVerdict.NOTE, "keeps no account"),
         ("no fence", "fence", CaseVerdict.NOTE, "without a fence"),
+        ("none", "read-back", CaseVerdict.PASS, ""),
+        ("keeps rows", "read-back", CaseVerdict.PASS, ""),
+        ("forgets rows", "read-back", CaseVerdict.FAIL, 'does not have the row conform {"id": 7050}'),
+        ("forgets columns", "read-back", CaseVerdict.FAIL, "lost the column 'qty' of conform"),
+        ("rounds", "read-back", CaseVerdict.NOTE, "'qty' was loaded as 1 and came back as \"1.0\""),
+        ("answers one row", "read-back", CaseVerdict.FAIL, "answered 1 keys with {}"),
+        ("ends when asked for rows", "read-back", CaseVerdict.NOTE, "ended with status 1"),
         ("refuses", "load", CaseVerdict.NOTE, "answered 'bad': no such table: conform"),
     ],
 )
@@ -62,3 +70,22 @@ def test_a_fault_of_a_loader_is_found(fault: str, case: str, verdict: CaseVerdic
     (result,) = tried((sys.executable, "-S", str(BROKEN), fault), Batching.SINGLE, case).results
     assert result.verdict is verdict
     assert said in result.text
+
+
+def test_rows_of_the_authors_own_are_read_back_and_changed_types_are_named(tmp_path: Path) -> None:
+    database = tmp_path / "shop.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT, price REAL)")
+    place = '"logPartition":"own/0","generation":1,"microBatch":1,"transactionId":1,"uow":"T-1"'
+    delta = '{"table":"item","op":"insert","key":{"id":1},"row":{"id":1,"name":"é","price":"12345678901234567.89"}}'
+    samples = Samples((f'{{"action":"load",{place},"deltas":[{delta}]}}'.encode(),), own=True)
+    command = loader_command(documented_loader(tmp_path, database))
+    assert command is not None
+    child = ChildSettings(command, protocol=ChildProtocol.MARKERS)
+
+    limits, only = AnswerLimits(60.0, 60.0), ("one-message", "records", "own-rows")
+    report = run(ConformOptions(child, samples, limits, stage=Stage.LOAD, only=only))
+
+    assert report.ok()
+    assert "'price' was loaded as \"12345678901234567.89\" and came back as" in noted(report)["own-rows"]
+    assert "'name'" not in noted(report)["own-rows"]

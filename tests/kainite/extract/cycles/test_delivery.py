@@ -29,6 +29,7 @@ from kainite.extract.offsets.place import Place
 from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
 from kainite.extract.progress import ExtractionProgress
+from kainite.extract.status import ExtractStatus
 from kainite.kinesis.aggregation import EVERY_KEY, expand
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
@@ -95,7 +96,8 @@ class Run:
         sink = self.stream.sink(aggregation)
         progress = ExtractionProgress(SILENT, sink.totals)
         delivery = Delivery(sink, self.file, progress, ahead_bytes)
-        return CyclicExtraction(extract, ChildSettings(()), delivery, progress, Patience(0.01, 0.01, 3), self.stop)
+        status, patience = ExtractStatus(sink.totals), Patience(0.01, 0.01, 3)
+        return CyclicExtraction(extract, ChildSettings(()), delivery, progress, status, patience, self.stop)
 
 
 @pytest.fixture

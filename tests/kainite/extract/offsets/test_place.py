@@ -13,6 +13,7 @@ from kainite.base.errors import ChildProtocolError, SourceError
 from kainite.extract.offsets.place import (
     GivenOffset,
     Place,
+    SourceLag,
     before_asking,
     first_place,
     moment_of,
@@ -83,3 +84,18 @@ def test_a_range_that_was_chosen_by_a_clock_that_ran_fast_is_asked_for_when_its_
     chosen = Place(moment_text(now - timedelta(hours=1)), moment_text(now + timedelta(hours=1)))
     assert before_asking(ExtractOffsets.TIME, chosen, now) is None
     assert before_asking(ExtractOffsets.TIME, chosen, now + timedelta(hours=1)) == chosen
+
+
+@pytest.mark.parametrize(
+    ("lag", "read"),
+    [
+        ('{"time":5,"heldBytes":6,"leftBytes":7,"more":8}', SourceLag(5, 6, 7)),
+        ("{}", SourceLag()),
+        ('{"time":"x","heldBytes":-1,"leftBytes":true}', SourceLag()),
+        ("7", None),
+    ],
+)
+def test_an_offset_may_say_how_far_the_source_is_ahead(lag: str, read: SourceLag | None) -> None:
+    found = offset_in(f'{{"offset":1,"ahead":true,"lag":{lag}}}'.encode())
+
+    assert found == GivenOffset(1, True, read)

@@ -23,7 +23,7 @@ class Bench:
 
     @property
     def overdue(self) -> bool:
-        return bool(self.waiting.overdue(["T"]))
+        return bool(self.waiting.overdue({"T"}))
 
     def read(self, seconds: float, ages: dict[str, float] | None = None) -> bool:
         """Lets time pass, with a report each second; returns whether T is overdue at the end."""
@@ -120,7 +120,7 @@ def test_a_unit_that_was_gone_waits_anew() -> None:
     bench = Bench()
     bench.read(LIMIT + 3)
     assert bench.overdue
-    assert bench.waiting.overdue([]) == frozenset()
+    assert bench.waiting.overdue(set()) == frozenset()
     assert not bench.overdue
 
 

@@ -197,6 +197,9 @@ def test_a_peer_whose_introduction_is_refused_is_never_open() -> None:
         def judge(self, ours: Hello, theirs: Hello) -> LetIn:
             raise LogProtocolError(f"not {theirs.message}")
 
+        def has_revoked(self, guest: Guest) -> bool:
+            raise AssertionError("nobody was let in")
+
     connection: Connection[WaltzMessage] = Connection(WALTZ, Accepting("owner", Nobody()), 0.0, LIMITS)
     connection.receive(HELLO + FLUSHED, 0.0)
     with pytest.raises(LogProtocolError, match="not test"):
