@@ -111,7 +111,7 @@ def test_a_settings_file_is_written_and_then_read(source: SourceSlot, postgres: 
 
 
 @pytest.mark.xdist_group("spark")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_killed_driver_and_killed_workers_lose_and_double_nothing(
     source: SourceSlot, postgres: str, file: Path
 ) -> None:
@@ -123,12 +123,12 @@ def test_a_killed_driver_and_killed_workers_lose_and_double_nothing(
     with ExitStack() as lock:
         lock.enter_context(locked(postgres))
         with load(file) as first:
-            eventually(lambda: waits(world), 120)
+            eventually(lambda: waits(world), 240)
             os.kill(first.pid, signal.SIGKILL)
             first.wait()
         before = world.found()
         with load(file) as second:
-            eventually(lambda: world.found().generation > before.generation and waits(world), 120)
+            eventually(lambda: world.found().generation > before.generation and waits(world), 240)
             for worker in workers_of(second)[1:]:
                 worker.kill()
             lock.close()
