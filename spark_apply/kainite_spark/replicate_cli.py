@@ -22,7 +22,7 @@ from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
 from kainite.replicate.ends import ReplicaEnds, ends_of, target_session
-from kainite.replicate.findings import Finding, Verdict, is_ready
+from kainite.replicate.findings import CheckFinding, CheckVerdict, is_ready
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.new_file import write_properties
 from kainite.replicate.status import ReplicaStatus, one_line, status_of
@@ -36,7 +36,11 @@ from kainite_spark.load.runner import SparkStepRunner
 from kainite_spark.targets.opening import open_target
 
 _TELL_S: Final = 5.0
-_MARKS: Final = {Verdict.OK: ("✓", "green"), Verdict.WARNING: ("!", "yellow"), Verdict.WRONG: ("✗", "bold red")}
+_MARKS: Final = {
+    CheckVerdict.OK: ("✓", "green"),
+    CheckVerdict.WARNING: ("!", "yellow"),
+    CheckVerdict.WRONG: ("✗", "bold red"),
+}
 
 
 @click.group()
@@ -68,6 +72,11 @@ def init(
 
     Exit code 1 where something must be mended before a load. With --source, --target and --stream, and a FILE that is
     not there yet, the file is written first.
+
+    \b
+    Examples:
+      kainite replicate init -p shop.properties            what is missing
+      kainite replicate init -p shop.properties --write    make it
     """
     if source or target or stream:
         write_properties(properties, source, target, stream)
@@ -92,6 +101,11 @@ def load(properties: Path, anew: bool, as_json: bool) -> int:
 
     The extractor may run meanwhile. kainite apply waits until the target is live, and then applies what has committed
     since the point.
+
+    \b
+    Examples:
+      kainite replicate load -p shop.properties
+      kainite replicate load -p shop.properties --json     progress as lines of JSON
     """
     configured = settings.load(properties, needs=("applicationName",))
     ends = ends_of(configured)
@@ -112,7 +126,12 @@ def load(properties: Path, anew: bool, as_json: bool) -> int:
 @properties_option
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 def status(properties: Path, as_json: bool) -> int:
-    """Shows the state of the target and of each table; exit code 1 until the target is consistent."""
+    """Shows the state of the target and of each table; exit code 1 until the target is consistent.
+
+    \b
+    Examples:
+      kainite replicate status -p shop.properties
+    """
     found = _status(ends_of(settings.load(properties, needs=("applicationName",))))
     if as_json:
         say_json(found.as_json(), indent=True)
@@ -121,7 +140,7 @@ def status(properties: Path, as_json: bool) -> int:
     return 0 if found.consistent else 1
 
 
-def _look(configured: Settings) -> list[Finding]:
+def _look(configured: Settings) -> list[CheckFinding]:
     return [*preparation.look(configured), *look_at_hooks(configured, ends_of(configured))]
 
 
@@ -172,7 +191,7 @@ def _tell(status: ReplicaStatus, *, as_json: bool) -> None:
         say(one_line(status))
 
 
-def _print(findings: list[Finding]) -> None:
+def _print(findings: list[CheckFinding]) -> None:
     table = RichTable(box=None, show_header=False, pad_edge=False)
     table.add_column()
     table.add_column(style="bold")

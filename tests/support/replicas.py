@@ -22,7 +22,7 @@ from kainite.targets.postgresql.text_forms import as_options
 from kainite.uow.catalogue.reflection import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.job import LoadJob, StepRunner
-from kainite_spark.load.tasks import LoadTask, StepResult, close_sessions, run_step
+from kainite_spark.load.tasks import LoadStepResult, LoadTask, close_sessions, run_step
 from kainite_spark.targets.opening import open_target
 
 LOG: Final = "log/0"
@@ -49,12 +49,12 @@ class InlineSteps:
     parallelism: int = 2
     ran: list[int] = field(default_factory=list)
 
-    def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[StepResult]:
+    def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[LoadStepResult]:
         look()
         with ThreadPoolExecutor(self.parallelism) as pool:
             return list(pool.map(partial(self._run, task), steps))
 
-    def _run(self, task: LoadTask, step: int) -> StepResult:
+    def _run(self, task: LoadTask, step: int) -> LoadStepResult:
         self.before(step)
         self.ran.append(step)
         try:

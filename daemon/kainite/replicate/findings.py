@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     """What a finding means for a replica."""
 
     OK = "ok"
@@ -16,7 +16,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """A line of the list.
 
     Attributes:
@@ -26,27 +26,27 @@ class Finding:
         mend: what to execute or to set, and where; empty where there is nothing to mend.
     """
 
-    verdict: Verdict
+    verdict: CheckVerdict
     about: str
     found: str
     mend: str = ""
 
 
-def fine(about: str, found: str) -> Finding:
+def fine(about: str, found: str) -> CheckFinding:
     """Returns a finding that needs nothing."""
-    return Finding(Verdict.OK, about, found)
+    return CheckFinding(CheckVerdict.OK, about, found)
 
 
-def warning(about: str, found: str, mend: str = "") -> Finding:
+def warning(about: str, found: str, mend: str = "") -> CheckFinding:
     """Returns a finding that somebody should know."""
-    return Finding(Verdict.WARNING, about, found, mend)
+    return CheckFinding(CheckVerdict.WARNING, about, found, mend)
 
 
-def wrong(about: str, found: str, mend: str) -> Finding:
+def wrong(about: str, found: str, mend: str) -> CheckFinding:
     """Returns a finding that must be mended."""
-    return Finding(Verdict.WRONG, about, found, mend)
+    return CheckFinding(CheckVerdict.WRONG, about, found, mend)
 
 
-def is_ready(findings: Iterable[Finding]) -> bool:
+def is_ready(findings: Iterable[CheckFinding]) -> bool:
     """Tells whether a load may begin."""
-    return all(finding.verdict is not Verdict.WRONG for finding in findings)
+    return all(finding.verdict is not CheckVerdict.WRONG for finding in findings)

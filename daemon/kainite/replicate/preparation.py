@@ -22,7 +22,7 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
 from kainite.extract.offsets.place import Place
 from kainite.replicate.ends import ReplicaEnds, both_sessions, ends_of
-from kainite.replicate.findings import Finding, is_ready
+from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import CREATE
 from kainite.replicate.load_ledger import LoadLedger, found_load
 from kainite.replicate.schema_dump import dump_schema
@@ -51,7 +51,7 @@ def target_catalogue(configured: Settings, ends: ReplicaEnds) -> Catalogue:
         return catalogue_of(reader, configured.apply.schemas)
 
 
-def look(configured: Settings) -> list[Finding]:
+def look(configured: Settings) -> list[CheckFinding]:
     """Returns the list of what was found.
 
     Raises:
@@ -70,7 +70,7 @@ def look(configured: Settings) -> list[Finding]:
         ]
 
 
-def check_ready(findings: Sequence[Finding]) -> None:
+def check_ready(findings: Sequence[CheckFinding]) -> None:
     """Raises SettingsError where something must be mended before a load may begin."""
     if not is_ready(findings):
         causes = "; ".join(f"{f.about}: {f.found} ({f.mend})" for f in findings if f.verdict == "wrong")

@@ -11,7 +11,7 @@ from kainite.aws import clients as aws
 from kainite.base.errors import KainiteError
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.extract.offsets.offset_file import offset_file_of
-from kainite.replicate.findings import Finding, fine, warning, wrong
+from kainite.replicate.findings import CheckFinding, fine, warning, wrong
 from kainite.replicate.tables import ReplicaTable
 from kainite.settings import Consistency, Settings, UowOrder
 
@@ -22,7 +22,9 @@ _MARGIN: Final = 4
 """Retention must be so many times the estimate: keys, indexes and catching up come behind the rows."""
 
 
-def look_at_settings(configured: Settings, tables: Sequence[ReplicaTable], slot_lsn: int | None) -> Iterator[Finding]:
+def look_at_settings(
+    configured: Settings, tables: Sequence[ReplicaTable], slot_lsn: int | None
+) -> Iterator[CheckFinding]:
     """Yields which settings do not fit a replica.
 
     Args:
@@ -41,7 +43,7 @@ def look_at_settings(configured: Settings, tables: Sequence[ReplicaTable], slot_
     yield _retention(configured, sum(table.bytes for table in tables))
 
 
-def _offset_file(configured: Settings, slot_lsn: int | None) -> Finding:
+def _offset_file(configured: Settings, slot_lsn: int | None) -> CheckFinding:
     file = offset_file_of(configured)
     assert file is not None, "ends_of has looked at extractorOffsets"
     begin = "…" if slot_lsn is None else format_lsn(slot_lsn)
@@ -55,7 +57,7 @@ def _offset_file(configured: Settings, slot_lsn: int | None) -> Finding:
     return fine("offset file", f"{file.path}: {place.start}")
 
 
-def _retention(configured: Settings, size: int) -> Finding:
+def _retention(configured: Settings, size: int) -> CheckFinding:
     """Returns whether the stream keeps what commits during the load for long enough."""
     seconds = size / BYTES_A_SECOND
     load = f"the load takes about {_time(seconds)} at {BYTES_A_SECOND // 2**20} MiB a second"

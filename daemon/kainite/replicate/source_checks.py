@@ -8,7 +8,7 @@ from typing import Any, Final
 import psycopg
 
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.replicate.findings import Finding, fine, warning, wrong
+from kainite.replicate.findings import CheckFinding, fine, warning, wrong
 from kainite.replicate.slot import found_slot, problem_of
 from kainite.replicate.tables import ReplicaTable
 
@@ -39,7 +39,7 @@ _IDENTITY_INDEX: Final = """
 
 def look_at_source(
     connection: psycopg.Connection, source: SourceSlot, tables: Sequence[ReplicaTable], required: Collection[str]
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     """Yields what a source lacks, and what it has.
 
     Args:
@@ -55,7 +55,7 @@ def look_at_source(
     yield from _identities(connection, tables)
 
 
-def _server(connection: psycopg.Connection) -> Iterator[Finding]:
+def _server(connection: psycopg.Connection) -> Iterator[CheckFinding]:
     version, level, slots, used, senders, sending, keep, role, may = _row(connection, _SERVER)
     if version < 140000:
         yield warning("source version", f"PostgreSQL {version // 10000}: each range of a load reads the whole table")
@@ -79,7 +79,7 @@ def _server(connection: psycopg.Connection) -> Iterator[Finding]:
         yield fine("WAL", f"the slot may hold back {keep}")
 
 
-def _slot(connection: psycopg.Connection, source: SourceSlot) -> Finding:
+def _slot(connection: psycopg.Connection, source: SourceSlot) -> CheckFinding:
     slot = found_slot(connection, source.slot)
     problem = problem_of(slot, source.slot)
     if slot is None or problem is not None:
@@ -92,7 +92,7 @@ def _slot(connection: psycopg.Connection, source: SourceSlot) -> Finding:
 
 def _publication(
     connection: psycopg.Connection, source: SourceSlot, tables: Sequence[ReplicaTable], required: Collection[str]
-) -> Finding:
+) -> CheckFinding:
     name = source.publication
     found = connection.execute(_PUBLICATION, (name,)).fetchone()
     if found is None:
@@ -108,7 +108,7 @@ def _publication(
     return fine("publication", f"{name}: {len(tables)} tables, {size / _GIB:.2f} GiB")
 
 
-def _rights(connection: psycopg.Connection, tables: Sequence[ReplicaTable]) -> Iterator[Finding]:
+def _rights(connection: psycopg.Connection, tables: Sequence[ReplicaTable]) -> Iterator[CheckFinding]:
     for sql, may, secured in connection.execute(_RIGHTS, ([table.sql for table in tables],)):
         if not may:
             yield wrong("rights", f"the role may not read {sql}", f"GRANT SELECT ON {sql} TO the role of --source")
@@ -116,7 +116,7 @@ def _rights(connection: psycopg.Connection, tables: Sequence[ReplicaTable]) -> I
             yield wrong("row security", f"{sql} hides rows from the role", "ALTER ROLE … BYPASSRLS")
 
 
-def _identities(connection: psycopg.Connection, tables: Sequence[ReplicaTable]) -> Iterator[Finding]:
+def _identities(connection: psycopg.Connection, tables: Sequence[ReplicaTable]) -> Iterator[CheckFinding]:
     """Yields which tables cannot say, or not shortly, which row a change means."""
     for table in tables:
         add = f"ALTER TABLE {table.sql} ADD PRIMARY KEY (…)"

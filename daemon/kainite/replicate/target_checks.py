@@ -9,7 +9,7 @@ import psycopg
 
 from kainite.base.errors import CatalogueError
 from kainite.replicate import ledger
-from kainite.replicate.findings import Finding, fine, warning, wrong
+from kainite.replicate.findings import CheckFinding, fine, warning, wrong
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import FoundLoad, found_load, with_rows
 from kainite.replicate.plan import stages_of
@@ -39,7 +39,7 @@ def look_at_target(
     tables: Sequence[ReplicaTable],
     catalogue: Catalogue,
     log_partition: str,
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     """Yields what a target lacks, and what it has.
 
     Args:
@@ -64,7 +64,7 @@ def look_at_target(
     yield _emptiness(target, tables, load, log_partition)
 
 
-def _role(target: psycopg.Connection) -> Iterator[Finding]:
+def _role(target: psycopg.Connection) -> Iterator[CheckFinding]:
     row = target.execute(_SCHEMA).fetchone()
     assert row is not None, "a SELECT without FROM has a row"
     schema, may, role = row
@@ -75,7 +75,7 @@ def _role(target: psycopg.Connection) -> Iterator[Finding]:
 
 def _presence(
     tables: Sequence[ReplicaTable], there: Mapping[TableName, ReplicaTable], catalogue: Catalogue
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     missing = [table.full_name for table in tables if table.place not in there]
     if missing:
         yield wrong("tables", f"the target lacks {_some(missing)}", _INIT)
@@ -90,7 +90,7 @@ def _schemas(catalogue: Catalogue) -> set[str]:
     return {table.schema or catalogue.default_schema or "" for table in catalogue.tables.values()}
 
 
-def _columns(source: ReplicaTable, target: ReplicaTable) -> Iterator[Finding]:
+def _columns(source: ReplicaTable, target: ReplicaTable) -> Iterator[CheckFinding]:
     """Yields where the columns of a table differ in what matters to a copy."""
     name, there = source.full_name, {column.name: column for column in target.columns}
     for column in source.copied:
@@ -102,7 +102,7 @@ def _columns(source: ReplicaTable, target: ReplicaTable) -> Iterator[Finding]:
                           f'ALTER TABLE {target.sql} ALTER COLUMN "{column.name}" SET DEFAULT …')  # fmt: skip
 
 
-def _column(table: str, sql: str, source: ReplicaColumn, target: ReplicaColumn | None) -> Iterator[Finding]:
+def _column(table: str, sql: str, source: ReplicaColumn, target: ReplicaColumn | None) -> Iterator[CheckFinding]:
     name = f"{table}.{source.name}"
     if target is None:
         yield wrong(
@@ -120,7 +120,7 @@ def _column(table: str, sql: str, source: ReplicaColumn, target: ReplicaColumn |
                       f'ALTER TABLE {sql} ALTER COLUMN "{source.name}" DROP NOT NULL')  # fmt: skip
 
 
-def _rights(target: psycopg.Connection, names: Sequence[str]) -> Iterator[Finding]:
+def _rights(target: psycopg.Connection, names: Sequence[str]) -> Iterator[CheckFinding]:
     for sql, secured, lacking in target.execute(_RIGHTS, (list(names),)):
         if lacking:
             yield wrong("rights", f"the target's role may not {', '.join(lacking)} on {sql}",
@@ -130,7 +130,7 @@ def _rights(target: psycopg.Connection, names: Sequence[str]) -> Iterator[Findin
                         "ALTER ROLE … BYPASSRLS")  # fmt: skip
 
 
-def _environment(source: psycopg.Connection, target: psycopg.Connection) -> Iterator[Finding]:
+def _environment(source: psycopg.Connection, target: psycopg.Connection) -> Iterator[CheckFinding]:
     here, there = ({row[0] for row in one.execute(_EXTENSIONS)} for one in (source, target))
     for name in sorted(here - there):
         yield warning("extensions", f"the target lacks {name}", f'CREATE EXTENSION "{name}"')
@@ -140,7 +140,7 @@ def _environment(source: psycopg.Connection, target: psycopg.Connection) -> Iter
                       "make the target with ENCODING 'UTF8'")  # fmt: skip
 
 
-def _foreign_keys(catalogue: Catalogue, load: FoundLoad | None) -> Iterator[Finding]:
+def _foreign_keys(catalogue: Catalogue, load: FoundLoad | None) -> Iterator[CheckFinding]:
     """Yields whether foreign keys leave an order for the rows of a load, and for the changes behind it."""
     if load is not None and load.state is LoadState.PREPARED:
         yield fine("foreign keys", "are made after the rows")
@@ -156,7 +156,7 @@ def _foreign_keys(catalogue: Catalogue, load: FoundLoad | None) -> Iterator[Find
 
 def _emptiness(
     target: psycopg.Connection, tables: Sequence[ReplicaTable], load: FoundLoad | None, log_partition: str
-) -> Finding:
+) -> CheckFinding:
     if load is not None and load.state is not LoadState.PREPARED:
         told = {LoadState.LOADING: "a load was begun; it goes on, or begins anew", LoadState.LIVE: "is live"}
         return fine("rows", told[load.state])

@@ -38,7 +38,7 @@ from kainite.replicate.plan import load_steps
 from kainite.replicate.slot import check_slot
 from kainite.replicate.tables import ReplicaTable, published
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.load.tasks import LoadTask, StepOutcome, StepResult
+from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
 
 _LOG = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class StepRunner(Protocol):
     def parallelism(self) -> int:
         """Returns how many steps run at once."""
 
-    def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[StepResult]:
+    def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[LoadStepResult]:
         """Runs steps; a step without a result did not run.
 
         Args:
@@ -201,7 +201,7 @@ class LoadJob:
         if refused:
             raise TargetRejectedError(_refusal(ledger, refused))
 
-    def _judge(self, ledger: LoadLedger, results: Sequence[StepResult], refused: dict[int, str]) -> bool:
+    def _judge(self, ledger: LoadLedger, results: Sequence[LoadStepResult], refused: dict[int, str]) -> bool:
         """Looks at the results of steps; tells whether one was done, or refused."""
         for result in results:
             match result.outcome:

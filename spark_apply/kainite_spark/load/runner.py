@@ -16,7 +16,7 @@ from kainite_spark.driver.job_watch import JobWatch, SparkLimits, progress_of
 from kainite_spark.driver.runner import cause_of
 from kainite_spark.driver.spark_thread import SparkThread
 from kainite_spark.driver.stall import Progress
-from kainite_spark.load.tasks import LoadTask, StepResult, run_step
+from kainite_spark.load.tasks import LoadStepResult, LoadTask, run_step
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -47,7 +47,7 @@ class SparkStepRunner:
     def parallelism(self) -> int:
         return max(int(self._context.defaultParallelism), 1)
 
-    def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[StepResult]:
+    def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[LoadStepResult]:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -59,7 +59,7 @@ class SparkStepRunner:
             look()
             watch.look(seconds)
 
-        def in_group() -> list[StepResult]:
+        def in_group() -> list[LoadStepResult]:
             self._context.setJobGroup(group, "kainite replicate load")
             tasks = self._context.parallelize(steps, min(len(steps), STEPS_AT_ONCE * self.parallelism))
             return list(tasks.mapPartitions(functools.partial(_run_steps, task)).collect())
@@ -86,7 +86,7 @@ def _told(cause: str) -> None:
     event(_LOG, logging.WARNING, "waiting for Spark", cause=cause)
 
 
-def _run_steps(task: LoadTask, steps: Iterator[int]) -> Iterator[StepResult]:
+def _run_steps(task: LoadTask, steps: Iterator[int]) -> Iterator[LoadStepResult]:
     if not logging.getLogger().hasHandlers():
         logs.configure()
     for step in steps:

@@ -58,7 +58,7 @@ class StepOutcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class StepResult:
+class LoadStepResult:
     """The result of a step; ``cause`` is empty where it is done."""
 
     step: int
@@ -89,19 +89,19 @@ class _SnapshotLostError(Exception):
     """The source does not know the snapshot."""
 
 
-def run_step(task: LoadTask, step: int) -> StepResult:
+def run_step(task: LoadTask, step: int) -> LoadStepResult:
     """Does a step, unless it is done already."""
     try:
         with _session(task.ends.target, ledger.session_name(task.ends.log_partition, step)) as target:
             _run(task, step, target)
     except _FencedError:
-        return StepResult(step, StepOutcome.FENCED)
+        return LoadStepResult(step, StepOutcome.FENCED)
     except _SnapshotLostError as error:
-        return StepResult(step, StepOutcome.SNAPSHOT_LOST, str(error))
+        return LoadStepResult(step, StepOutcome.SNAPSHOT_LOST, str(error))
     except psycopg.Error as error:
         again = error.diag.sqlstate is None or error.diag.sqlstate[:2] in _PASSING
-        return StepResult(step, StepOutcome.AGAIN if again else StepOutcome.REFUSED, _line(error))
-    return StepResult(step, StepOutcome.DONE)
+        return LoadStepResult(step, StepOutcome.AGAIN if again else StepOutcome.REFUSED, _line(error))
+    return LoadStepResult(step, StepOutcome.DONE)
 
 
 # Connections, lack of resources, an operator's doing, and transactions that met: PostgreSQL manual, appendix A.

@@ -12,7 +12,7 @@ from kainite import settings
 from kainite.base.errors import SettingsError, SourceError
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.ends import ends_of
-from kainite.replicate.findings import Finding, is_ready
+from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.preparation import check_ready, look, target_catalogue, write
 from kainite.settings import Settings
 from kainite_demo.postgres_server import programs
@@ -47,7 +47,7 @@ def configured(
     kinesis.delete_stream(StreamName=source.slot)
 
 
-def wrong(findings: list[Finding]) -> dict[str, str]:
+def wrong(findings: list[CheckFinding]) -> dict[str, str]:
     return {finding.about: finding.mend for finding in findings if finding.verdict == "wrong"}
 
 

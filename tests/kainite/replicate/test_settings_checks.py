@@ -11,7 +11,7 @@ import pytest
 from kainite import settings
 from kainite.extract.offsets.offset_file import offset_file_of
 from kainite.extract.offsets.place import Place
-from kainite.replicate.findings import Finding
+from kainite.replicate.findings import CheckFinding
 from kainite.replicate.settings_checks import BYTES_A_SECOND, look_at_settings
 from kainite.replicate.tables import ReplicaTable, TablePart
 from kainite.settings import Settings
@@ -37,7 +37,7 @@ def table(seconds: int) -> ReplicaTable:
     return ReplicaTable("public", "t", "public.t", (), (), "d", 0, (part,))
 
 
-def told(findings: list[Finding]) -> dict[str, str]:
+def told(findings: list[CheckFinding]) -> dict[str, str]:
     return {finding.about: f"{finding.verdict}: {finding.found} → {finding.mend}" for finding in findings}
 
 

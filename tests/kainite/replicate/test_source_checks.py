@@ -9,13 +9,13 @@ import pytest
 
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.replicate.ends import source_session
-from kainite.replicate.findings import Finding
+from kainite.replicate.findings import CheckFinding
 from kainite.replicate.source_checks import look_at_source
 from kainite.replicate.tables import published
 from support.replicas import run
 
 
-def look(source: SourceSlot, required: Collection[str] = (), role: str = "") -> list[Finding]:
+def look(source: SourceSlot, required: Collection[str] = (), role: str = "") -> list[CheckFinding]:
     with source_session(source.url) as connection:
         if role:
             connection.execute(f"SET ROLE {role}".encode())
@@ -23,7 +23,7 @@ def look(source: SourceSlot, required: Collection[str] = (), role: str = "") -> 
         return list(look_at_source(connection, source, tables, required))
 
 
-def told(findings: list[Finding], verdict: str) -> dict[str, str]:
+def told(findings: list[CheckFinding], verdict: str) -> dict[str, str]:
     return {finding.about: f"{finding.found} → {finding.mend}" for finding in findings if finding.verdict == verdict}
 
 

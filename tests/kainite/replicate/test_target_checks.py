@@ -7,7 +7,7 @@ import pytest
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate import ledger
 from kainite.replicate.ends import ReplicaEnds, both_sessions
-from kainite.replicate.findings import Finding
+from kainite.replicate.findings import CheckFinding
 from kainite.replicate.tables import published
 from kainite.replicate.target_checks import look_at_target
 from support.replicas import Loading, run, tables_of
@@ -16,14 +16,14 @@ LOG = "log/0"
 SAME = "CREATE TABLE item (id int PRIMARY KEY, name text, price numeric); CREATE TABLE note (text text)"
 
 
-def look(source: SourceSlot, target: str) -> list[Finding]:
+def look(source: SourceSlot, target: str) -> list[CheckFinding]:
     ends = ReplicaEnds(source, target, LOG)
     catalogue = tables_of(target)
     with both_sessions(ends) as (one, other):
         return list(look_at_target(one, other, published(one, source.publication), catalogue, LOG))
 
 
-def told(findings: list[Finding], verdict: str) -> dict[str, str]:
+def told(findings: list[CheckFinding], verdict: str) -> dict[str, str]:
     return {finding.about: f"{finding.found} → {finding.mend}" for finding in findings if finding.verdict == verdict}
 
 

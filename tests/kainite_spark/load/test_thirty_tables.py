@@ -11,7 +11,7 @@ import pytest
 from kainite import settings
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.ends import ends_of
-from kainite.replicate.findings import Verdict
+from kainite.replicate.findings import CheckVerdict
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.preparation import look, write
 from kainite.settings import Settings
@@ -43,7 +43,7 @@ def test_a_target_is_made_loaded_and_followed(
     world = Loading(ends_of(configured), 0)
     world.in_source("DROP TABLE item, note", SCHEMA)
     list(write(configured))
-    assert [found for found in look(configured) if found.verdict is Verdict.WRONG] == []
+    assert [found for found in look(configured) if found.verdict is CheckVerdict.WRONG] == []
     world.in_source(FILL, CHANGES[0])
     pending = list(CHANGES[1:4])
     load = world.load(InlineSteps(lambda _: world.in_source(pending.pop()) if pending else None))
