@@ -54,7 +54,7 @@ def test_all_is_well(postgres: str, role: str, tmp_path: Path) -> None:
 def test_a_right_that_is_missing_is_granted_by_the_remedy(postgres: str, role: str, tmp_path: Path) -> None:
     run(postgres, f"REVOKE UPDATE, DELETE ON items FROM {role}")
     [finding] = found(postgres, role, tmp_path)
-    assert finding.what == f"{role} may not UPDATE, DELETE on \"public\".\"items\""
+    assert finding.what == f'{role} may not UPDATE, DELETE on "public"."items"'
     run(postgres, finding.remedy)
     assert found(postgres, role, tmp_path) == []
 
