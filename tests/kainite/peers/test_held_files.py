@@ -12,7 +12,7 @@ from kainite.base.redaction import forget
 from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.peers import held_files
-from kainite.peers.access_files import AccessFiles, FilesLook
+from kainite.peers.access_files import AccessFiles, FilesLook, look_at
 from kainite.peers.certificates import Validity
 from kainite.peers.held_files import DAY_S, HeldFiles, following_files
 from kainite.settings import ServiceSettings
@@ -140,7 +140,6 @@ def test_nothing_named_is_nothing_read(caplog: pytest.LogCaptureFixture) -> None
 
 def test_whoever_asks_during_a_look_is_answered_by_the_next_one(users: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = HeldFiles.of(ServiceSettings(secret_file=users))
-    look_at = held_files.look_at
 
     def asked_meanwhile(settings: ServiceSettings) -> FilesLook:
         held.ask()
