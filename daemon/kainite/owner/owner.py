@@ -99,7 +99,7 @@ class LogOwner:
         self._queue = AppendQueue(state.positions, settings.queue_bytes)
         self._room = OwnersRoom(self._queue, state, settings, clock)
         self._writer = PartitionWriter(store, mounted, state.next_id, "log", _logger, self._tell_followers)
-        self._tasks = OwnerTasks(self._queue.fail)
+        self._tasks = OwnerTasks(self._queue.fail, meter)
         self._waiting = Waiting(uow.timeout, clock)
         self._watermark = Watermark(clock)
         self._lag = WatermarkLag(self._watermark, uow, clock)
