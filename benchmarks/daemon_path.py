@@ -15,7 +15,6 @@ pack), in this process, on the lines that the children of the same mix emit.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import signal
 import sys
@@ -31,12 +30,14 @@ import javaproperties
 import psutil
 import psycopg
 from whole_way import served, write_stream
-from whole_way_parts.daemon import PROCESSOR, await_events, daemon_settings
+from whole_way_parts.daemon import await_events, daemon_settings
 from whole_way_parts.processes import cpu_of, peak_mb_of
 from whole_way_parts.units import MIXES, Mix, records
 
 from kainite.log.format.entry import UnitMeta
 from kainite.processors.frame import DELTAS_PER_LINE, Record
+from kainite.processors.row_pieces import RecentPieces
+from kainite.processors.searched_stream import no_stream
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.admission import Admission
 from kainite.uow.catalogue import file as files
@@ -45,6 +46,7 @@ from kainite.uow.signing import Signing
 from kainite_demo import services
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
+from kainite_processors.postgresql_changes import deltas_of
 
 APPLICATION, LOG_TABLE = "daemon-path", "daemon-path-log"
 LIMIT_S = 600.0
@@ -141,16 +143,12 @@ def _admitted(lines: list[bytes], signing: Signing) -> float:
 
 def emit_lines(mix: Mix, units: int) -> Iterator[bytes]:
     """Yields what a child of the record processor emits for a shard that holds all units."""
-    module = importlib.util.spec_from_file_location("processor", PROCESSOR)
-    assert module is not None
-    assert module.loader is not None
-    processor = importlib.util.module_from_spec(module)
-    module.loader.exec_module(processor)
+    pieces = RecentPieces(no_stream)
     emitted = (
         item
         for number, transaction in enumerate(mix.transactions(units), 1)
         for data in records(number, transaction)
-        for item in processor.deltas_of(Record(data, "key", "place"))
+        for item in deltas_of(Record(data, "key", "place"), pieces)
     )
     while some := list(islice(emitted, DELTAS_PER_LINE)):
         yield json.dumps({"action": "emit", "deltas": some}, separators=(",", ":")).encode()

@@ -6,6 +6,7 @@ COPY daemon daemon
 COPY spark_apply spark_apply
 COPY demo demo
 COPY record_processors record_processors
+COPY packaging packaging
 RUN python -m venv /opt/kainite \
     && /opt/kainite/bin/pip install --no-cache-dir --constraint constraints.txt '.[spark,postgresql]' \
     && /opt/kainite/bin/pip uninstall --yes pip

@@ -6,6 +6,7 @@ COPY daemon daemon
 COPY spark_apply spark_apply
 COPY demo demo
 COPY record_processors record_processors
+COPY packaging packaging
 # amazon-kclpy's build fetches 70 MB of jars that Kainite replaces; from a "data:" address they are a few bytes each.
 ENV KCL_MVN_REPO_SEARCH_URL=data:,
 RUN python -m venv /opt/kainite \
@@ -14,7 +15,6 @@ RUN python -m venv /opt/kainite \
 
 FROM python:3.12-slim-bookworm
 COPY --from=build /opt/kainite /opt/kainite
-COPY record_processors /opt/record_processors
 ENV PATH=/opt/kainite/bin:$PATH PYTHONUNBUFFERED=1
 RUN useradd --uid 10001 --create-home kainite
 USER 10001

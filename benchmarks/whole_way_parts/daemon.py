@@ -11,15 +11,13 @@ from kainite_demo import services
 from kainite_demo.json_lines import JsonLinesFile
 from kainite_demo.processes import Process
 
-PROCESSOR = Path(__file__).parents[2] / "record_processors" / "postgresql_changes" / "processor.py"
-
 
 def daemon_settings(application: str, kinesis: str, dynamodb: str, folder: Path) -> dict[str, str]:
     """Returns the settings; the catalogue and the audit trail are in ``folder``."""
     return {
         "applicationName": application,
         "streamName": application,
-        "executableName": f"{sys.executable} {PROCESSOR}",
+        "executableName": f"{sys.executable} -m kainite_processors.postgresql_changes",
         "regionName": services.REGION,
         "kinesisEndpoint": kinesis,
         "dynamoDBEndpoint": dynamodb,

@@ -123,6 +123,17 @@ def demo(
         click.echo(orjson.dumps(summary.as_json()))
     else:
         console.print(summary.as_text())
+        console.print(next_steps(sys.argv[0]), highlight=False, markup=False)
+
+
+def next_steps(program: str) -> str:
+    """Returns the three things to try after a demo; ``program`` is how this one was called."""
+    tries = {
+        "demo --kill": "the same, with processes killed again and again",
+        "new-processor python orders": "a record processor of your own, to begin with",
+        "run -p FILE --check": "what a settings file says: docs/install.md goes on from there",
+    }
+    return "\nNext:\n" + "\n".join(f"  {program} {command:<29}{meaning}" for command, meaning in tries.items())
 
 
 def _check_parts() -> None:

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import shlex
-import sys
+import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import javaproperties
 
-from kainite.base.errors import DemoError
 from kainite_demo.run_layout import RunLayout, RunOptions, SourceKind, duties, extractor_command
 from kainite_demo.services import REGION
 
-_PROCESSORS = Path(__file__).parents[2] / "record_processors"
-_PROCESSOR = {
-    SourceKind.POSTGRESQL: _PROCESSORS / "postgresql_changes" / "processor.py",
-    SourceKind.DSQL: _PROCESSORS / "aurora_dsql" / "processor.py",
-}
 LOG_PARTITION = "0"
 GRACE_MILLIS = 4000
 """The grace for DSQL's records: what delivery adds (:class:`kainite_demo.dsql_delivery.Habits`), and a busy machine."""
@@ -33,13 +27,8 @@ def write_settings(layout: RunLayout, options: RunOptions) -> None:
     Args:
         layout: the run's addresses and files; its keys replace those of the file that the options name.
         options: of the run.
-
-    Raises:
-        DemoError: the record processor is missing beside the sources.
     """
     source, given = options.source, options.settings
-    if not _PROCESSOR[source].exists():
-        raise DemoError(f"{_PROCESSOR[source]} is missing: kainite demo runs from a checkout of the repository")
     pace = _PACE if given is None else javaproperties.loads(given.read_text(encoding="utf-8"))
     values = {**pace, **_settings(layout), **_OF_SOURCE[source](layout), **_fleet(layout, options)}
     layout.settings.write_text(javaproperties.dumps(values, timestamp=False))
@@ -86,9 +75,14 @@ def _settings(layout: RunLayout) -> dict[str, str]:
     }
 
 
+def _command(name: str) -> str:
+    """Returns the path of a command that is installed with Kainite."""
+    return str(Path(sysconfig.get_path("scripts"), name))
+
+
 def _postgresql(layout: RunLayout) -> dict[str, str]:
     return {
-        "executableName": shlex.join([sys.executable, str(_PROCESSOR[SourceKind.POSTGRESQL])]),
+        "executableName": shlex.join([_command("kainite-processor-postgresql")]),
         "extractorName": shlex.join(extractor_command(layout)),
         "extractorMode": "cyclic",
         "extractorOffsets": str(layout.offset_file.offsets),
@@ -105,7 +99,7 @@ def _postgresql(layout: RunLayout) -> dict[str, str]:
 
 def _dsql(layout: RunLayout) -> dict[str, str]:
     stream = ["--stream", layout.name, "--region", REGION, "--endpoint", layout.endpoint]
-    processor = [sys.executable, str(_PROCESSOR[SourceKind.DSQL]), "--catalogue", str(layout.catalogue), *stream]
+    processor = [_command("kainite-processor-aurora-dsql"), "--catalogue", str(layout.catalogue), *stream]
     return {
         "executableName": shlex.join(processor),
         "uowEnd": "watermark",

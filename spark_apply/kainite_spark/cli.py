@@ -17,7 +17,8 @@ import click
 
 from kainite import settings
 from kainite.aws import clients as aws
-from kainite.base.errors import SparkUnavailableError
+from kainite.base import service_manager
+from kainite.base.errors import SparkUnavailableError, StoppedError
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
@@ -40,7 +41,7 @@ from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.outcomes import begin_to_watch
-from kainite_spark.driver.patience import patiently
+from kainite_spark.driver.patience import at_the_start, patiently
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
@@ -96,6 +97,8 @@ def run(configured: Settings, *, once: bool = False, adopts: bool = False) -> Ap
     try:
         with log_in_thread():
             return _run(configured, stop, once=once, adopts=adopts)
+    except StoppedError:
+        return ApplySummary()
     except SparkUnavailableError:
         if stop.is_set():  # Spark had not started, or was given up after the grace
             return ApplySummary()
@@ -110,11 +113,12 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         _target(configured, stop) as (target, current),
     ):
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
-        patiently(store.create, stop)
+        at_the_start(store.create, stop, "the log's table")
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         name = f"kainite apply {configured.leases.application}"
         # A killed job holds the partition until its lease runs out; that time passes while Spark starts.
-        watch = patiently(lambda: begin_to_watch(store, outcomes_partition(configured.log.partition)), stop)
+        outcomes = outcomes_partition(configured.log.partition)
+        watch = at_the_start(lambda: begin_to_watch(store, outcomes), stop, "the log's table")
         apply = configured.apply
         with spark_context(apply.master, name, stop, apply.python) as context, _signals(stop):
             limits = SparkLimits(apply.stall, apply.job_limit, configured.child.shutdown_grace)
@@ -133,6 +137,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
                 job = ApplyJob(environment, stop, watch)
                 keep_what_is_loaded()
                 collect_rarely()
+                service_manager.tell(service_manager.READY)
                 job.run(once=once)
             return job.summary
 
@@ -158,7 +163,7 @@ def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Targe
     apply, uow = configured.apply, configured.uow
     url = target_url(configured)
     load = partial(load_catalogue, uow.catalogue_file, url, apply.schemas)
-    catalogue = patiently(load, stop)
+    catalogue = at_the_start(load, stop, "the target, for its tables")
     with contextlib.ExitStack() as opened:
 
         def opening(catalogue: Catalogue | None) -> Target:

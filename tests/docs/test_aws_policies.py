@@ -7,7 +7,7 @@ the sources name, so a call that is new in the code fails here until a part make
 from __future__ import annotations
 
 import asyncio
-import importlib.util
+import random
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ from click.testing import CliRunner
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LogUnavailableError
 from kainite.cli.main import main
-from kainite.fleet.model.records import Duty, Lead, Subject, Work
+from kainite.fleet.model.records import Duty, Lead, Subject, Work, Worker
 from kainite.fleet.model.records import HistoryLine as DutyEvent
 from kainite.fleet.store.contract import DeleteRecord, FleetCommit, PutRecord
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
@@ -41,6 +41,8 @@ from kainite.leases.kcl3.coordinator_table import CoordinatorTable
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.contract import LogHead
+from kainite.log.format.entry import Batch
+from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.views.unit_table import LogRow
 from kainite.observe.cloudwatch import CloudWatch
 from kainite.observe.metric import RECORDS_PROCESSED
@@ -48,16 +50,17 @@ from kainite.owner.audit.s3 import S3Audit
 from kainite.owner.mount import mount
 from kainite.owner.requests import OK
 from kainite.settings import LeaseSettings, MetricsLevel, MetricsSettings, S3Folder, StreamSettings, load
-from kainite.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import CHUNK_BYTES, DynamoDBStore
 from kainite.uow.signature import Signatures
 from kainite.waltz.connecting import finder
 from kainite.waltz.partition import application_partition
 from kainite.worker.supervisor import supervise
 from support.apply_world import World as ApplyWorld
 from support.apply_world import insert
-from support.aws_calls import ACCOUNT, REGION, Recorder, denied, operations_in_the_code, permissions, recorded, unused
+from support.aws_calls import REGION, Recorder, actions, denied, operations_in_the_code, recorded, unused
 from support.daemon_world import scripted
 from support.fanout_double import FanOutDouble, initial_response
+from support.iam_templates import documents, tool
 from support.kinesis_double import KinesisDouble
 from support.log_builders import batch
 from support.main_log import MainLog
@@ -65,19 +68,8 @@ from support.names import unique
 from support.tables import SHOP
 from support.waiting import until
 
-TOOL = Path(__file__).parents[2] / "tools" / "aws_policies.py"
 SHARD = "shardId-000000000000"
 BUCKET = unique("audit")
-
-
-@pytest.fixture(scope="module")
-def tool() -> Any:
-    spec = importlib.util.spec_from_file_location("aws_policies", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @dataclass
@@ -233,6 +225,7 @@ def own_the_log(aws: Aws) -> None:
         assert store.put_batch("0", batch(first_id), f"n{first_id}") is None
     assert store.read_tail("0") is not None
     assert store.truncate("0", 1) == 1
+    assert store.put_batch("0", large_batch(2), "n2") is None
     store.put_names("0", "key", b"names")
     store.delete_names("0", [key for key, _ in store.read_names("0")])
     assert aws.stream in str(StreamClient(aws.client("kinesis"), aws.stream).identity())
@@ -247,8 +240,9 @@ def spread_the_log(aws: Aws) -> None:
     """Mounts a partition of several keys, appends behind its fork, reads and truncates, as an owner does."""
     store = DynamoDBStore(aws.client("dynamodb"), aws.log)
     mounted = mount(store, "striped", "w", 10.0, stripes=2)
-    for first_id in range(3):
+    for first_id in range(2):
         assert store.put_batch("striped", batch(first_id, mounted.generation), f"n{first_id}") is None
+    assert store.put_batch("striped", large_batch(2, mounted.generation), "n2") is None
     assert len(list(store.read_batches("striped", 0, strong=True))) == 3
     assert store.truncate("striped", 2) == 2
     mounted.release()
@@ -283,7 +277,20 @@ def apply_units(aws: Aws) -> None:
         world.log.unit(f"T-{key}", insert(key))
         world.apply()
     assert len(world.items()) == 3
+    use_large_batches(aws)
     publish(aws)
+
+
+def use_large_batches(aws: Aws) -> None:
+    """Reads a batch in chunks, of one key and in stripes; writes outcomes in chunks, and truncates them."""
+    read_large_batches(aws)
+    outcomes = DynamoDBStore(aws.client("dynamodb"), aws.log)
+    mounted = mount(outcomes, outcomes_partition("large"), "apply", 10.0)
+    for first_id in range(2):
+        written = outcomes.put_batch(mounted.partition, large_batch(first_id, mounted.generation), f"n{first_id}")
+        assert written is None
+    assert outcomes.truncate(mounted.partition, 1) == 1
+    mounted.release()
 
 
 def extract(aws: Aws) -> None:
@@ -292,21 +299,58 @@ def extract(aws: Aws) -> None:
     StreamWriter(kinesis, aws.stream).put([StreamRecord(b"{}", "k", "0")])
 
 
-def look_after_it(aws: Aws) -> None:
+def large_batch(first_id: int, generation: int = 1) -> Batch:
+    """Returns a batch that does not fit into one item; noise, which no compression makes smaller."""
+    return batch(first_id, generation, data=random.Random(first_id).randbytes(CHUNK_BYTES + 1))
+
+
+def look_at_it(aws: Aws) -> None:
+    tables(aws)
+    LeaseTable(aws.unrecorded("dynamodb"), aws.application).put_new(Lease(SHARD, checkpoint=Checkpoint("7")))
+    aws.kainite("leases", "show", "--lag", "--wait", "0")
+    MainLog(DynamoDBStore(aws.unrecorded("dynamodb"), aws.log), Signatures(SHOP)).unit("T-1")
+    aws.kainite("log", "show")
+    aws.kainite("uow", "show", "T-1")
+    read_large_batches(aws)
+    for listing in (["workers"], ["duties"], ["history", "leader"]):
+        aws.kainite("fleet", *listing)
+
+
+def read_large_batches(aws: Aws) -> None:
+    """Reads batches in chunks, of a log of one key and of one in stripes, as commands do."""
+    writing = DynamoDBStore(aws.unrecorded("dynamodb"), aws.log)
+    reading = DynamoDBStore(aws.client("dynamodb"), aws.log, token=False)
+    for partition, stripes in (("whole", 1), ("striped", 2)):
+        mounted = mount(writing, partition, "w", 10.0, stripes=stripes)
+        assert writing.put_batch(partition, large_batch(0, mounted.generation), "n") is None
+        assert len(list(reading.read_batches(partition, 0))) == 1
+        mounted.release()
+
+
+def operate(aws: Aws) -> None:
+    tables(aws)
+    MainLog(DynamoDBStore(aws.unrecorded("dynamodb"), aws.log), Signatures(SHOP)).unit("T-1")
+    with answering(aws):
+        aws.kainite("uow", "retry", "T-1")
+    worker = Worker("w", "1")
+    fleet = DynamoDBFleetStore(aws.unrecorded("dynamodb"), f"{aws.application}-Fleet")
+    for record in (worker, Duty("held", Work(command=("true",))).given_to(worker)):
+        assert fleet.commit(FleetCommit((PutRecord(record),)))
+    aws.kainite("fleet", "add", "d", "--command", "true")
+    aws.kainite("fleet", "remove", "d", "--yes")
+    aws.kainite("fleet", "stop", "held", "--kill", "--yes")
+
+
+def reset_leases(aws: Aws) -> None:
     tables(aws)
     worker = LeaseTable(aws.unrecorded("dynamodb"), aws.application)
     worker.put_new(Lease(SHARD, checkpoint=Checkpoint("7")))
-    aws.kainite("leases", "show", "--lag", "--wait", "0")
     aws.kainite("leases", "reset", "--to", "TRIM_HORIZON", "--yes")
     worker.put_new(Lease("shardId-gone"))
     worker.delete(SHARD)
     aws.unrecorded("kinesis").put_record(StreamName=aws.stream, Data=b"{}", PartitionKey="k")
     aws.kainite("leases", "reset", "--at", "0", "--yes")
     reset_a_lease_that_moves(aws, worker)
-    MainLog(DynamoDBStore(aws.unrecorded("dynamodb"), aws.log), Signatures(SHOP)).unit("T-1")
-    aws.kainite("log", "show")
-    with answering(aws):
-        aws.kainite("uow", "retry", "T-1")
 
 
 def reset_a_lease_that_moves(aws: Aws, worker: LeaseTable) -> None:
@@ -356,35 +400,24 @@ PARTS: dict[str, Callable[[Aws], None]] = {
     "Apply": apply_units,
     "Extract": extract,
     "Program": use_the_log,
-    "Operator": look_after_it,
+    "Reader": look_at_it,
+    "Operator": operate,
+    "Reset": reset_leases,
     "CreateTables": make_tables,
 }
-BESIDE = {"Fleet": "Worker", "CreateTables": "Worker Log Duties"}
+BESIDE = {"Fleet": "Worker", "CreateTables": "Worker Log Duties", "Operator": "Reader", "Reset": "Reader"}
 """Policies that come on top of others, whose permissions their parts use too."""
 
 
-def allowed(tool: Any, aws: Aws, policy: str) -> set[tuple[str, str]]:
-    values = {
-        "AWS::Partition": "aws",
-        "AWS::Region": REGION,
-        "AWS::AccountId": ACCOUNT,
-        "ApplicationName": aws.application,
-        "StreamName": aws.stream,
-        "AuditBucket": BUCKET,
-    }
-    return permissions(tool.policies(values)[policy])
-
-
 @pytest.mark.parametrize("policy", PARTS)
-def test_a_policy_allows_what_its_part_calls_and_no_more(tool: Any, aws: Aws, policy: str) -> None:
+def test_a_policy_allows_what_its_part_calls_and_no_more(aws: Aws, policy: str) -> None:
     PARTS[policy](aws)
-    own = allowed(tool, aws, policy)
-    beside = {each for other in BESIDE.get(policy, "").split() for each in allowed(tool, aws, other)}
-    assert denied(aws.recorder.calls, own | beside) == set()
-    assert unused(aws.recorder.calls, own) == set()
+    policies = documents(aws.application, bucket=BUCKET)
+    assert denied(aws.recorder.calls, [policies[each] for each in (policy, *BESIDE.get(policy, "").split())]) == set()
+    assert unused(aws.recorder.calls, policies[policy]) == []
 
 
-async def test_a_daemon_that_runs_calls_nothing_that_its_role_does_not_allow(tool: Any, aws: Aws) -> None:
+async def test_a_daemon_that_runs_calls_nothing_that_its_role_does_not_allow(aws: Aws) -> None:
     tables(aws)
     child = scripted({"processRecords": ["checkpoint last", "status"]})
     path = aws.settings(
@@ -394,26 +427,18 @@ async def test_a_daemon_that_runs_calls_nothing_that_its_role_does_not_allow(too
     aws.unrecorded("kinesis").put_record(StreamName=aws.stream, Data=b"{}", PartitionKey="k")
     stop = asyncio.Event()
     running = asyncio.create_task(supervise(load(path), stop))
-    await until(lambda: any(action == "dynamodb:UpdateItem" for action, _ in aws.recorder.calls))
+    await until(lambda: any(call.action == "dynamodb:UpdateItem" for call in aws.recorder.calls))
     stop.set()
     await running
-    assert denied(aws.recorder.calls, allowed(tool, aws, "Worker")) == set()
+    assert denied(aws.recorder.calls, [documents(aws.application)["Worker"]]) == set()
 
 
-def test_every_call_in_the_code_is_in_a_policy_and_each_policy_has_its_part(tool: Any) -> None:
-    documents = tool.policies()
-    assert documents.keys() == PARTS.keys()
-    assert {
-        action for document in documents.values() for action, _ in permissions(document)
-    } == operations_in_the_code()
+def test_every_call_in_the_code_is_in_a_policy_and_each_policy_has_its_part() -> None:
+    policies = tool().policies()
+    assert policies.keys() == PARTS.keys()
+    assert {action for document in policies.values() for action in actions(document)} == operations_in_the_code()
 
 
-def test_the_json_files_are_the_templates_policies(tool: Any) -> None:
-    files = {path: path.read_text(encoding="utf-8") for path in tool.FOLDER.glob("*.json")}
-    assert files == tool.rendered(), "run `make docs`"
-
-
-@pytest.mark.parametrize("policy", ["Worker", "Apply"])
-def test_metrics_are_limited_to_the_applications_namespace(tool: Any, policy: str) -> None:
-    [statement] = [each for each in tool.policies()[policy]["Statement"] if each["Sid"] == "Metrics"]
-    assert statement["Condition"] == {"StringEquals": {"cloudwatch:namespace": "APPLICATION"}}
+def test_the_json_files_are_the_templates_policies() -> None:
+    files = {path: path.read_text(encoding="utf-8") for path in tool().FOLDER.glob("*.json")}
+    assert files == tool().rendered(), "run `make docs`"

@@ -8,7 +8,6 @@ has a part of one, and at the end the target is what the source is.
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +25,7 @@ from kainite_demo.dsql_records import Committed, Recorder, name_of
 from kainite_demo.resharding import Resharding
 from support.names import unique
 from support.pipeline import Pipeline
-from support.processor_child import PROCESSORS
+from support.processor_child import command_of
 from support.stores import Database
 from support.waiting import eventually
 
@@ -136,8 +135,13 @@ def pipeline(kinesis: Any, dynamodb: Any, moto_endpoint: str, postgres: str, tmp
 
 
 def properties(pipeline: Pipeline) -> Path:
-    command = [sys.executable, str(PROCESSORS / "aurora_dsql" / "processor.py")]
-    command += ["--catalogue", str(pipeline.folder / "catalogue.json"), "--stream", pipeline.name]
+    command = [
+        *command_of("aurora_dsql"),
+        "--catalogue",
+        str(pipeline.folder / "catalogue.json"),
+        "--stream",
+        pipeline.name,
+    ]
     command += ["--region", "us-east-1", "--endpoint", pipeline.endpoint]
     watermark = {"uowEnd": "watermark", "uowOrder": "time", "uowGraceMillis": str(GRACE_MILLIS)}
     return pipeline.properties(executableName=" ".join(command), shardSyncIntervalMillis="500", **watermark)

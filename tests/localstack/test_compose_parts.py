@@ -9,6 +9,7 @@ import os
 import shlex
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -41,8 +42,7 @@ def environment(service: str, name: str, endpoint: str, target: str) -> dict[str
     moved = {
         "http://localstack:4566": endpoint,
         "postgresql://kainite@target:5432/warehouse": target,
-        "python ": f"{shlex.quote(sys.executable)} ",
-        "/opt/record_processors": str(ROOT / "record_processors"),
+        "kainite-processor-": f"{shlex.quote(sysconfig.get_path('scripts'))}/kainite-processor-",
     }
     set_there = dict(SERVICES[service]["environment"])
     for there, here in moved.items():

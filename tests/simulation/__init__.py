@@ -18,7 +18,11 @@
 ``child``          scripted record processors
 ``runner``         Spark's part: tasks as processes of their own, lost, repeated and left behind
 ``parts``          the real daemon and the real apply job as simulated processes
-``scenario``       what a seed means; and aims, which turn seeds to rare events
+``taken_along``    deletes that a transaction's cascades make by themselves
+``plan``           what a run is made of
+``scenario``       what a seed means
+``aims``           variants of seeds that are turned towards rare events
+``went_back``      a target that is set back, and the person who puts it right
 ``hosts``          the processes of a world: kept going, killed, frozen
 ``world``          one run of a scenario
 ``programs``       programs on the log, and the oracle of an applications' partition

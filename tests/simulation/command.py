@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 
+from simulation.aims import AIMS
 from simulation.mutation import Mutation
 from simulation.mutations import MUTATIONS, RARE
 from simulation.running import run_seed
-from simulation.scenario import AIMS
 from simulation.shrink import shrink
 from simulation.tested import TESTED
 from simulation.world import Verdict

@@ -19,7 +19,7 @@ from simulation.log_items import SimLogClient, SimLogTable
 from simulation.log_store import SimLogStore
 from simulation.loop import Hub, Process
 from simulation.oracle import BrokenPromiseError
-from simulation.scenario import OWNER, Incident, Scenario
+from simulation.plan import OWNER, Incident, Scenario
 
 WELL_S = 20.0
 """Seconds after the last fault from which on nobody may take a log partition from a living owner."""

@@ -35,6 +35,7 @@ from simulation.mutation import Instead, Mutation, answering, value
 from simulation.mutations_items import ON_ITEMS
 from simulation.mutations_odd import AGAINST_ODD_UNITS
 from simulation.mutations_stream import OF_THE_STREAM, RARELY_SEEN
+from simulation.mutations_target import OF_THE_TARGET
 from simulation.mutations_time import OF_LONG_WORK
 
 
@@ -538,6 +539,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *ON_ITEMS,
     *AGAINST_ODD_UNITS,
     *OF_THE_STREAM,
+    *OF_THE_TARGET,
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulation.mutation import Mutation, answering
+from simulation.mutation import Mutation, answering, value
 
 ODD = "odd units"
 
@@ -42,5 +42,8 @@ AGAINST_ODD_UNITS: tuple[Mutation, ...] = (
     Mutation("a line of no unit is listed", "kainite.uow.unprocessed:Unprocessed.fragments", answering([]), 60,
              aim=ODD),
     Mutation("ends that disagree", "kainite.log.collecting.standing:stand", _ends_agree, 60, aim=ODD),
+    Mutation("a number has a bound", "kainite.uow.delta:MAX_NATURAL", value(10**40), 60, aim=ODD),
+    Mutation("the order follows no far number", "kainite.log.collecting.overdue:SKIPPED_FOR_ONE", value(10**20), 60,
+             aim=ODD),
     Mutation("one number for one unit", "kainite.log.collecting.standing:wrong_number", answering(None), 60, aim=ODD),
 )  # fmt: skip

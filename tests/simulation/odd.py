@@ -3,7 +3,8 @@
 An odd unit touches no row that others touch, so none of it may ever be applied, and nothing may wait for it for longer
 than until it has failed. It must be listed as failed: nothing is dropped without a word. Where two units say one
 number, one of the two fails, whichever comes last; a *spoiled* transaction of the source has one malformed change in
-addition.
+addition. A unit that says a number beyond all bounds (*huge*) has no good end, and one whose number is far ahead of the
+others (*far*) has no turn: each fails when it has waited too long, and the order goes on as if it had no number.
 """
 
 from __future__ import annotations
@@ -21,7 +22,18 @@ NUMBERED: Final = ("malformed", "unknown table", "broken line", "two ends", "too
 
 NAMELESS, DOUBLED, SPOILED = "nameless line", "doubled number", "spoiled"
 
-KINDS: Final = (*NUMBERED, NAMELESS, DOUBLED, SPOILED)
+HUGE, FAR = "huge number", "far number"
+
+KINDS: Final = (*NUMBERED, NAMELESS, DOUBLED, SPOILED, HUGE, FAR)
+
+IN_ORDER_ALONE: Final = (DOUBLED, FAR)
+"""Kinds that are odd only where units go in the order of their numbers; elsewhere a number says nothing."""
+
+AFTER_A_WAIT: Final = (HUGE, FAR)
+"""Kinds that fail when they have waited for as long as a unit may: for a good end, and for their turn."""
+
+_HUGE: Final = (2**64 - 1, 2**63, 10**30)
+_FAR: Final = (10**18, 2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,10 @@ class Odd:
                 return [b'{"action": "emit", "deltas": [{"table": "' + str(self.after).encode()]
             case "doubled number":
                 return [_emitting(good, {**end, "count": 1})]
+            case "huge number":
+                return [_emitting(good, {**end, "count": 1, "number": _HUGE[self.after % len(_HUGE)]})]
+            case "far number":
+                return [_emitting(good, {**end, "count": 1, "number": _FAR[self.after % len(_FAR)]})]
         return []
 
 

@@ -20,6 +20,7 @@ not there, the rest of the prefix may go on without it.
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,8 +74,9 @@ class Oracle:
         self._by_name = {transaction.name: transaction for transaction in source.history}
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._version = -1
-        self._replayed = Replay(source.tables)
-        self._conflicts = {one.number: _earlier(source, one) for one in source.history}
+        self._replayed = Replay(source.tables, told=source.tells_parents)
+        self._conflicts = _conflicts(source)
+        self._whole = 0  # every transaction up to here is there, or its place is another one's
         self._excused = _closure(source, allowed.excused, self._conflicts)
         self.there: dict[int, Transaction] = {}
         """The transactions that are in the target, by the number of that for which each stands."""
@@ -86,9 +88,10 @@ class Oracle:
             return None
         self._version = version
         said = [name for (name,) in self._connection.execute(f"SELECT what FROM {JOURNAL} ORDER BY rowid")]
-        if (odd := self.allowed.odd.look(said)) is not None:
-            return odd
-        said = [name for name in said if not self.allowed.odd.said(name)]
+        if self.allowed.odd.planned:
+            if (odd := self.allowed.odd.look(said)) is not None:
+                return odd
+            said = [name for name in said if not self.allowed.odd.said(name)]
         names = [name for name in said if not name.endswith(" extra")]
         before = {one.name for one in self.there.values()}
         if (wrong := self._twice(names) or self.allowed.extras.look(said, before)) is not None:
@@ -99,6 +102,16 @@ class Oracle:
                 return f"{one.name} is applied, and {self.there[one.stands_for].name} too"
             self.there[one.stands_for] = one
         return next((wrong for one in fresh if (wrong := self._early(one, fresh))), None) or self._torn(fresh)
+
+    def begin_anew(self) -> None:
+        """Takes the target as it is now: somebody has replaced it."""
+        self._version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        names = [name for (name,) in self._connection.execute(f"SELECT what FROM {JOURNAL} ORDER BY rowid")]
+        self._whole = 0
+        self.there = {one.stands_for: one for name in names if (one := self._by_name.get(name)) is not None}
+        self._replayed.close()
+        self._replayed = Replay(self._source.tables, told=self._source.tells_parents)
+        self._replayed.add([one for _, one in sorted(self.there.items())], self.there)
 
     def missing(self) -> list[str]:
         """Returns the transactions that are not there."""
@@ -120,6 +133,23 @@ class Oracle:
             raise BrokenPromiseError(f"T-{number} is discarded, and was applied")
         self.allowed.gone.add(number)
 
+    def holds_back(self, number: int) -> bool:
+        """Returns whether a later transaction conflicts with this one."""
+        return any(number in earlier for earlier in self._conflicts.values())
+
+    def not_replaced(self, number: int) -> None:
+        """Notes that an operator discards a transaction that its correction does not replace.
+
+        The correction comes in its own place then: what waited for the transaction goes first.
+        """
+        if number in self.allowed.discarded:
+            return  # the correction is discarded, and was to stand for it
+        self.allowed.discarded.add(number)
+        for one in self._source.history:
+            if one.stands_for == number and number not in self.there:
+                one.stands_for = one.number
+        self._conflicts = _conflicts(self._source)
+
     def close(self) -> None:
         self._connection.close()
         self._replayed.close()
@@ -134,11 +164,17 @@ class Oracle:
             if earlier not in self.there and earlier not in allowed.discarded and (earlier, number) not in allowed.late:
                 return f"{one.name} is applied before T-{earlier}; both touch {sorted(map(str, shared))}"
         if allowed.prefix:
-            gap = [n for n in range(1, number) if n not in self.there and self._is_place(n)]
+            gap = self._gap(number)
             with_it = {other.stands_for for other in fresh}  # what is there only now was missing until now
             if gap and (self._excused | self._behind()).isdisjoint({*gap, *with_it}):
                 return f"{one.name} is applied before T-{gap[0]}, and targetConsistency is prefix"
         return None
+
+    def _gap(self, number: int) -> list[int]:
+        """Returns the transactions before this one that are not there."""
+        while self._whole + 1 < number and (self._whole + 1 in self.there or not self._is_place(self._whole + 1)):
+            self._whole += 1
+        return [n for n in range(self._whole + 1, number) if n not in self.there and self._is_place(n)]
 
     def _behind(self) -> frozenset[int]:
         """Returns what was discarded, and what conflicts with it and comes later, and so on."""
@@ -151,10 +187,11 @@ class Oracle:
         unknown = [name for name in names if name not in self._by_name]
         if unknown:
             return f"the target has a transaction {unknown[0]} that the source never had"
-        twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+        there = set(names)
+        twice = sorted({name for name in names if names.count(name) > 1}) if len(there) < len(names) else []
         if twice:
             return f"{twice[0]} is applied twice"
-        lost = [one.name for one in self.there.values() if one.name not in names]
+        lost = [one.name for one in self.there.values() if one.name not in there]
         return f"{lost[0]} was there and is gone" if lost else None
 
     def _torn(self, fresh: list[Transaction]) -> str | None:
@@ -171,16 +208,38 @@ class Oracle:
         return None
 
 
-def _earlier(source: Source, one: Transaction) -> dict[int, set[object]]:
-    """Returns the earlier transactions that a transaction conflicts with, and what on."""
-    places = (earlier for earlier in source.history if earlier.number == earlier.stands_for < one.stands_for)
-    return {earlier.number: set(shared) for earlier in places if (shared := one.shared(earlier))}
+def _conflicts(source: Source) -> dict[int, dict[int, set[object]]]:
+    """Returns, by number, the earlier transactions that a transaction conflicts with, and what on."""
+    found: dict[int, dict[int, set[object]]] = {}
+    written: defaultdict[object, list[int]] = defaultdict(list)
+    read: defaultdict[object, list[int]] = defaultdict(list)
+    at = 0
+    for one in sorted(source.history, key=lambda one: one.stands_for):
+        while at < one.stands_for - 1:
+            at = _note(source.history[at], written, read)
+        mine: defaultdict[int, set[object]] = defaultdict(set)
+        for tokens, others in ((one.written, (written, read)), (one.read, (written,))):
+            for token in tokens:
+                for numbers in others:
+                    for number in numbers.get(token, ()):
+                        mine[number].add(token)
+        found[one.number] = dict(sorted(mine.items()))
+    return found
+
+
+def _note(one: Transaction, written: dict[object, list[int]], read: dict[object, list[int]]) -> int:
+    """Notes what a transaction touches, unless it stands for another one; returns its number."""
+    if one.number == one.stands_for:
+        for tokens, noted in ((one.written, written), (one.read, read)):
+            for token in tokens:
+                noted[token].append(one.number)
+    return one.number
 
 
 def _closure(source: Source, some: Collection[int], conflicts: dict[int, dict[int, set[object]]]) -> frozenset[int]:
     """Returns the transactions, and those that conflict with one of them and come later, and so on."""
     found = set(some)
-    for one in source.history:
+    for one in source.history if found else ():
         if found & conflicts[one.number].keys() or one.stands_for in found:
             found.add(one.number)
     return frozenset(found)

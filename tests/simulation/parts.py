@@ -84,8 +84,8 @@ from simulation.child import SimPipes
 from simulation.faults import Faults
 from simulation.loop import EPOCH, Hub, Process, SimEvent, SimThreading, SimTime
 from simulation.network import SimNetwork
+from simulation.plan import Scenario
 from simulation.runner import SimRunner
-from simulation.scenario import Scenario
 
 BLOCK = 4
 """Ids in a block of a striped partition: a history has few."""
@@ -296,8 +296,8 @@ class ApplyParts:
     beside: Callable[[LogFeed], None]
 
 
-def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent) -> None:
-    """Runs the apply job as ``kainite apply`` does, on a strand."""
+def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent, *, adopts: bool = False) -> None:
+    """Runs the apply job as ``kainite apply`` does, on a strand; ``adopts``: with ``--adopt-target``."""
     more = plan.more
     settings = ApplySettings(
         lease=5.0, idle=0.5, max_units=plan.max_units, group_units=plan.group_units, instances=plan.instances,
@@ -317,7 +317,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent)
     current.tell(runner.retarget)
     feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if more.feed_credit > 0 else None
     environment = ApplyEnvironment(
-        settings, parts.store, "0", owner, parts.wrapped(target), runner, "log/0", current, feed=feed
+        settings, parts.store, "0", owner, parts.wrapped(target), runner, "log/0", current, feed=feed, adopts=adopts,
     )  # fmt: skip
     if feed is not None:
         parts.beside(feed)

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 from kainite.log.format.entry import MISSING, UnitStatus
 from kainite.log.state.loading import low_water_mark
 from kainite.log.views.unit_times import load_units
+from kainite_spark.plan.passing import MAY_TOUCH
 from simulation.extras import MARGIN_S, Extra, Extras
 from simulation.faults import Effects
 from simulation.loop import EPOCH
 from simulation.odd import NUMBERED
 from simulation.oracle import Allowed
-from simulation.scenario import Scenario
+from simulation.plan import Scenario
 from simulation.schema import Change, SourceTable, Tables, ddl, rebuilding
 from simulation.source import Source, commit_time
 from simulation.stream import TOP
@@ -40,6 +41,9 @@ TABLE_LOOK_S = 1.0
 
 GIVE_UP_LOOK_S = 1.5
 """Seconds between two looks for units that are in progress."""
+
+LOOK_S = 3.0
+"""Seconds between two looks for units that have failed; more of them where a history has many units."""
 
 GIVES_UP = 0.03
 """How likely a unit that is in progress, or blocked, is discarded at a look."""
@@ -252,8 +256,11 @@ class Operator:
         self._in_hand: set[int] = set()  # discarded in progress; the log does not say yet what became of them
 
     def begin(self) -> None:
-        """Gives a unit up now and then, where units are discarded at all."""
-        if self._poison:
+        """Gives a unit up now and then, where units are discarded at all, and no correction is to come.
+
+        What is behind a discarded unit may fail, and a correction discards each failed unit that it conflicts with.
+        """
+        if self._poison and not self._corrected:
             self._world.hub.after(GIVE_UP_LOOK_S, self._look_in_progress)
 
     def _look_in_progress(self) -> None:
@@ -291,7 +298,7 @@ class Operator:
                 self._ask("retry", unit.uow)
             elif self._world.plan.may_fail:
                 self._resolve(unit.uow)
-        self._world.hub.after(3.0, self._look)
+        self._world.hub.after(LOOK_S * (1 + self._world.plan.transactions // 500), self._look)
 
     def _resolve(self, uow: str) -> None:
         if uow.startswith(MISSING):
@@ -301,13 +308,22 @@ class Operator:
         self._tries[uow] += 1
         tries = self._tries[uow]
         if number in self._corrected:
-            if self._world.faults.chance("retries in vain", uow, tries) < 0.1:
+            if self._may_be_touched(uow) or (self._world.oracle.hopeless(number) and tries > 3):
+                self._world.oracle.not_replaced(number)
+                self._ask("discard", uow)
+            elif self._world.faults.chance("retries in vain", uow, tries) < 0.1:
                 self._ask("retry", uow)
         elif tries > 2 and (number in self._poison or (self._world.oracle.hopeless(number) and tries > 3)):
             self._world.oracle.allowed.discarded.add(self._world.source.history[number - 1].stands_for)
             self._discards[self._ask("discard", uow)] = self._world.source.history[number - 1].stands_for
         else:
             self._ask("retry", uow)
+
+    def _may_be_touched(self, uow: str) -> bool:
+        """Returns whether the log says that the unit's correction waits for it, and does not replace it."""
+        store = self._world.store
+        units = load_units(store, "0", low_water_mark(store, "0")).units.values()
+        return any(MAY_TOUCH in (one.cause or "") and f"discard {uow}," in (one.cause or "") for one in units)
 
     def _give_up(self, uow: str) -> None:
         """Discards, now and then, a unit that the apply job may just be applying."""
@@ -316,6 +332,8 @@ class Operator:
             return
         tries = self._tries[f"{uow} in progress"] = self._tries[f"{uow} in progress"] + 1
         source = self._world.source.history[int(number) - 1]
+        if self._corrected and self._world.oracle.holds_back(int(number)):
+            return  # a correction would discard what fails for the lack of it
         chosen = self._world.faults.chance("gives up in progress", uow, tries) < GIVES_UP
         if chosen and source.stands_for == int(number) not in self._corrected:
             self._in_hand.add(int(number))
@@ -324,8 +342,8 @@ class Operator:
 
     def _heard_of(self, uow: str, status: UnitStatus) -> None:
         """Takes up what the log says became of a unit that was discarded in progress."""
-        number = uow.partition("-")[2]
-        if number.isdigit() and int(number) in self._in_hand:
+        name, _, number = uow.partition("-")
+        if name == "T" and number.isdigit() and int(number) in self._in_hand:
             self._in_hand.remove(int(number))
             if status is UnitStatus.COMMITTED:
                 self._world.oracle.allowed.discarded.remove(int(number))

@@ -21,8 +21,8 @@ from simulation.hosts import Hosts
 from simulation.loop import Hub, Process
 from simulation.oracle import BrokenPromiseError
 from simulation.parts import edges, settings_of_owner
+from simulation.plan import Programs, Scenario
 from simulation.programs import PARTITION, Intent, Ledger, Notes, Program, Promises, waiting
-from simulation.scenario import Programs, Scenario
 from simulation.world import Verdict
 
 PATIENCE = 120.0

@@ -10,6 +10,10 @@ So what is refused of transactions behind a discarded one is made after what is 
 made anew, with it and all that it conflicts with first: a parent may go, and take along a child that left it in the
 discarded transaction, or find that the child has another parent by then. Changes of one row stay in order, and so do
 transactions that conflict, and each is made whole. All other transactions are made in the source's order.
+
+A source lists what its cascades took, and the target may have taken it before the listed delete. So a delete that finds
+no row is no error where the row's parent goes in the same transaction, and takes it along (ON DELETE CASCADE). Behind a
+discarded transaction such a row may not be there for another reason: the discarded one has made it.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from collections.abc import Collection, Sequence
 
 from simulation.schema import Tables, rebuilding
 from simulation.source import Database, Key, Transaction, Write, execute, key_of
+from simulation.taken_along import taken_along
 
 
 class Replay:
@@ -26,10 +31,12 @@ class Replay:
 
     Args:
         tables: the source's.
+        told: whether deletes tell the parents that the row had; otherwise any parent may have been the row's.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, *, told: bool = True) -> None:
         self._tables = tables
+        self._told = told
         self._latest = 0
         self._rebuilt = sorted(
             ((r.since, table) for table in tables.values() for r in table.references if table.since < r.since),
@@ -113,19 +120,26 @@ class Replay:
 
     def _in_some_order(self, writes: Sequence[Write]) -> None:
         """Makes changes; those that are refused after the others, but those of one row in order."""
+        whole = writes
         while writes:
             refused: list[Write] = []
             for write in writes:
                 try:
                     if any(self._rows(write) & self._rows(other) for other in refused):
                         refused.append(write)
-                    else:
+                    elif not self._is_gone(write, whole):
                         self._in_order([write])
                 except sqlite3.IntegrityError:
                     refused.append(write)
             if len(refused) == len(writes):
                 self._in_order(refused)  # raises what is wrong with it
             writes = refused
+
+    def _is_gone(self, write: Write, whole: Sequence[Write]) -> bool:
+        """Returns whether a row that another delete of the transaction may take along is not there."""
+        table = self._tables[write.table]
+        gone = key_of(table, write.key) not in self.database.rows(table)
+        return gone and taken_along(self._tables, write, whole, told=self._told)
 
     def _rows(self, write: Write) -> set[tuple[str, Key]]:
         """Returns the row that a change finds, and the one that it leaves where it changes the key."""

@@ -8,8 +8,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from simulation.plan import Scenario
 from simulation.program_world import ProgramWorld
-from simulation.scenario import Scenario, scenario
+from simulation.scenario import scenario
 from simulation.world import Verdict, World
 
 

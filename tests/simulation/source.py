@@ -27,6 +27,13 @@ Rows = dict[Key, Row]
 Token = tuple[Any, ...]
 
 
+MOST_ROWS = 50
+"""Rows of a table from which on rows are deleted in place of inserted: each change compares all rows."""
+
+REMEMBERED = 200
+"""Keys and codes that have gone, of which one may come again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
     """A change of one row: ``key`` finds it, ``new`` is what is written, ``old`` the row as it was before."""
@@ -57,6 +64,11 @@ class Transaction:
     writes: list[Write] = field(default_factory=list)
     written: set[Token] = field(default_factory=set)
     read: set[Token] = field(default_factory=set)
+
+    @property
+    def rows(self) -> set[Token]:
+        """Returns the tokens of the rows that it writes."""
+        return {token for token in self.written if token[0] == "row"}
 
     def shared(self, other: Transaction) -> set[Token]:
         """Returns what the transactions conflict on."""
@@ -138,7 +150,9 @@ def rows_of(connection: sqlite3.Connection, table: SourceTable) -> Rows:
 
 def key_of(table: SourceTable, row: Mapping[str, Any]) -> Key:
     """Returns a row's key, such that equal keys are one row."""
-    return tuple(str(row[column]).casefold() if table.folded else row[column] for column in table.key)
+    if not table.folded:
+        return tuple([row[column] for column in table.key])
+    return tuple(str(row[column]).casefold() for column in table.key)
 
 
 def execute(connection: sqlite3.Connection, tables: Tables, write: Write) -> None:
@@ -192,6 +206,7 @@ class Source:
         self.tables = generated(rng, changes, rich=style.rich)
         self.database = Database(self.tables)
         self._now = {name: self.database.rows(table) for name, table in self.tables.items()}
+        self._reached = {name: _reached(self.tables, name) for name in self.tables}
         corrected = corrected or {}
         self.history: list[Transaction] = []
         for number in range(1, transactions + 1):
@@ -202,6 +217,24 @@ class Source:
     def state(self) -> dict[str, Rows]:
         """Returns the rows that the history leads to."""
         return self._now
+
+    def refused(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns which transactions the target refuses at first, of these numbers and of those before a correction.
+
+        A correction would discard a failed transaction of which it writes a row. So none of these is refused, and in
+        its place one that the correction may touch.
+        """
+        corrections = [one for one in self.history if one.kind != "normal"]
+        if not corrections:
+            return numbers
+        touched = [n for n in range(1, corrections[0].number) if self.history[n - 1].shared(corrections[0])]
+        some = (*numbers, *touched[-3:])
+        return tuple(sorted({n for n in some if not any(one.rows & self.history[n - 1].rows for one in corrections)}))
+
+    @property
+    def tells_parents(self) -> bool:
+        """Returns whether deletes tell the row that they delete."""
+        return self._style.befores or self._style.deletes_told
 
     def ddl(self) -> str:
         """Returns what makes the target's first tables; a transaction whose name is in ``refused`` is refused."""
@@ -301,10 +334,13 @@ class Source:
         table = self.tables[self._rng.choice(there)]
         rows = self._now[table.name]
         act = self._rng.random()
-        if not rows or act < 0.35:
+        if not rows or (act < 0.35 and len(rows) < MOST_ROWS):
             self._insert(transaction, table)
             return
         key = self._rng.choice(sorted(rows))
+        if act < 0.35:
+            self._delete(transaction, table, key)
+            return
         references = [reference for reference in table.references if reference.column in table.columns(self._number)]
         if act < 0.55:
             self._update(transaction, table, key, self._values(table))
@@ -336,7 +372,7 @@ class Source:
             self._next += 1
             more = (self._rng.randrange(3) for _ in table.key[1:])
             key = (f"k{self._next}",) if table.folded else (self._next, *more)
-            again = [old for old in self._gone.get(table.name, []) if old not in rows]
+            again = [old for old in self._gone.get(table.name, [])[-REMEMBERED:] if old not in rows]
             if again and self._rng.random() < 0.5:
                 key = self._rng.choice(again)
         row: Row = {**dict(zip(table.key, key, strict=True)), **self._values(table)}
@@ -389,8 +425,8 @@ class Source:
 
     def _children(self, child: SourceTable, reference: Reference, parent: Row) -> list[Key]:
         """Returns the rows that refer to a parent's row."""
-        named = _folded(parent.get(reference.named))
-        found = (key for key, row in self._now[child.name].items() if _folded(row.get(reference.column)) == named)
+        named = folded(parent.get(reference.named))
+        found = (key for key, row in self._now[child.name].items() if folded(row.get(reference.column)) == named)
         return sorted(found) if named is not None else []
 
     def _make(self, transaction: Transaction, write: Write) -> bool:
@@ -400,11 +436,16 @@ class Source:
             self.database.write(write)
         except sqlite3.IntegrityError:
             return False
-        self._now = {name: self.database.rows(table) for name, table in self.tables.items()}
+        changed = self._reached[write.table]
+        self._now = {
+            name: self.database.rows(table) if name in changed else before[name] for name, table in self.tables.items()
+        }
         transaction.writes.append(write)
         table = self.tables[write.table]
         own = key_of(table, write.key), key_of(table, {**write.key, **write.new})
         for name, rows in self._now.items():
+            if name not in changed:
+                continue
             for key in sorted(before[name].keys() | rows.keys()):
                 old, new = before[name].get(key), rows.get(key)
                 if old != new and (name != table.name or key not in own):
@@ -430,11 +471,11 @@ class Source:
             if table.unique and "code" in image and image["code"] != other.get("code"):
                 transaction.written.add(("unique", table.name, image["code"]))
             for column in sorted(named):
-                if column in image and _folded(image[column]) != _folded(other.get(column)):
-                    transaction.written.add(("existence", table.name, column, _folded(image[column])))
+                if column in image and folded(image[column]) != folded(other.get(column)):
+                    transaction.written.add(("existence", table.name, column, folded(image[column])))
             for r in table.declared(self._number):
-                if r.column in image and _folded(image[r.column]) != _folded(other.get(r.column)):
-                    transaction.read.add(("existence", r.parent, r.named, _folded(image[r.column])))
+                if r.column in image and folded(image[r.column]) != folded(other.get(r.column)):
+                    transaction.read.add(("existence", r.parent, r.named, folded(image[r.column])))
 
     def _value(self) -> int:
         self._next += 1
@@ -443,7 +484,7 @@ class Source:
     def _code(self, table: SourceTable) -> int:
         taken = {row.get("code") for row in self._now[table.name].values()}
         known = self._codes.setdefault(table.name, [])
-        free = [code for code in known if code not in taken]
+        free = [code for code in known[-REMEMBERED:] if code not in taken]
         if free and self._rng.random() < 0.5:
             return self._rng.choice(free)
         known.append(self._value())
@@ -462,20 +503,29 @@ class Source:
         if reference.column != "up":
             return False
         rows = self._now[reference.parent]
-        by_name = {_folded(row.get(reference.named)): name for name, row in rows.items()}
+        by_name = {folded(row.get(reference.named)): name for name, row in rows.items()}
         for _ in range(len(rows) + 1):
             if key is None or key not in rows:
                 return False
             if key == child:
                 return True
             up = rows[key].get("up")
-            key = None if up is None else by_name.get(_folded(up))
+            key = None if up is None else by_name.get(folded(up))
         return True
+
+
+def _reached(tables: Tables, name: str) -> set[str]:
+    """Returns the tables of which a change of the named one may change rows: those that refer to it, and so on."""
+    found = {name}
+    while fresh := {t.name for t in tables.values() if any(r.parent in found for r in t.references)} - found:
+        found |= fresh
+    return found
 
 
 def _key(table: SourceTable, row: Mapping[str, Any]) -> Row:
     return {column: row[column] for column in table.key}
 
 
-def _folded(value: Any) -> Any:
+def folded(value: Any) -> Any:
+    """Returns a value as foreign keys compare it."""
     return value.casefold() if isinstance(value, str) else value

@@ -22,6 +22,8 @@ import msgspec
 
 from kainite.log.client import ReadingReport
 from kainite.peers.connection.generation import OwnerGeneration
+from kainite.uow.conflicts import conflict, share_a_row
+from kainite.uow.delta import UnitKind
 from simulation import tested_collecting, tested_duties, tested_edges, tested_extract, tested_short_ways
 from simulation.mutation import Instead, Mutation, answering, value
 
@@ -42,6 +44,7 @@ FIRING_HOOKS = "kainite_spark.targets.postgresql.firing_hooks"
 CONFORMANCE = "tests/kainite_spark/targets/conformance"
 TRIGGER_TESTS = f"{CONFORMANCE}/test_triggers.py"
 NET_EFFECT_TESTS = "tests/kainite_spark/targets/statements/test_net_effect.py"
+BACKLOG_TESTS = "tests/kainite_spark/plan/test_backlog.py"
 AFTER_ACTIONS = "kainite_spark.targets.statements.after_actions"
 AFTER_ACTIONS_TESTS = "tests/kainite_spark/targets/statements/test_after_actions.py"
 
@@ -74,6 +77,17 @@ def _tested(name: str, place: str, instead: Instead, test: str) -> ShownByTest:
 
 def _only_the_fence(original: Any) -> Any:
     return lambda name, mark, found, acknowledged: original(name, mark, found, len(mark.tids))
+
+
+def _any_action_takes(original: Any) -> Any:
+    """Takes a row whose parent goes for one that goes along, whatever the foreign key does."""
+
+    def takers(self: Any, delta: Any) -> set[Any]:
+        parents = tuple(replace(parent, takes_along=parent.cascade is not None) for parent in self.parents)
+        taken: set[Any] = original(replace(self, parents=parents), delta)
+        return taken
+
+    return takers
 
 
 def _marks_go(original: Any) -> Any:
@@ -114,6 +128,16 @@ def _no_time_under_way(original: Any) -> Any:
             self._owner.report(ReadingReport(answer.shards, dict(answer.read)))
 
     return report
+
+
+def _by_any_rules(original: Any) -> Any:
+    return lambda correction, unit, schemes: correction.kind is not UnitKind.NORMAL and share_a_row(unit, correction)
+
+
+def _any_row(seed: Any, columns: int, spelled: str) -> int:
+    from kainite.uow.touched.key import ROW, _digest
+
+    return _digest(seed, spelled) | ROW
 
 
 def _any_log(original: Any) -> Any:
@@ -492,6 +516,15 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a unit whose correction may be applied is not retried", "kainite.owner.requests:correction_of",
             answering(None), "tests/kainite/owner/test_requests.py"
             "::test_a_unit_whose_correction_may_be_applied_is_not_retried_before_that_has_failed"),
+    _tested("a correction replaces only a unit of which it writes a row", "kainite.log.state.corrections:share_a_row",
+            value(conflict), f"{BACKLOG_TESTS}::test_a_correction_replaces_no_unit_of_which_it_writes_no_certain_row"),
+    _tested("a correction replaces nothing that was signed by other rules", "kainite.log.state.corrections:replaces",
+            _by_any_rules, f"{BACKLOG_TESTS}::test_a_correction_replaces_no_unit_of_which_it_writes_no_certain_row"),
+    _tested("a correction discards with skip, too", "kainite_spark.plan.passing:Passing.begin", answering(None),
+            f"{BACKLOG_TESTS}"
+            "::test_with_skip_a_correction_discards_the_failed_unit_that_it_replaces_and_names_those_that_it_may_touch"),
+    _tested("a key that stands for several rows is no row", "kainite.uow.touched.key:_row_digest", value(_any_row),
+            "tests/kainite/uow/test_signature.py::test_what_several_rows_may_have_says_so_too"),
     # Units without ends.
     _tested("arrivals of open units after a mount", "kainite.log.collecting.watermark:Watermark.learn", answering(None),
             f"{WATERMARK_TESTS}::TestAnOwner"
@@ -558,6 +591,9 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{CONFORMANCE}/test_unnumbered_units.py::test_a_row_makes_room_for_another_in_each_order_of_arrival"),
     _tested("a cascade that the source tells is met", f"{STATEMENTS}.steps:Stepper.cascaded", answering([]),
             f"{CONFORMANCE}/test_cascades_that_the_source_tells.py::test_two_tables_in_a_cycle"),
+    _tested("only a cascade takes a row along", "kainite.uow.touched.plan:TablePlan.takers", _any_action_takes,
+            f"{CONFORMANCE}/test_cascades_that_the_source_tells.py"
+            "::test_a_row_that_another_foreign_keys_cascade_passes_by_must_be_there"),
     # Values of all types, and what a source lists of its own actions.
     _tested("the source's session sets what texts depend on", "kainite.capture.postgresql.replication:_OPTIONS",
             value(""), "tests/end_to_end/test_types.py::test_every_type"),

@@ -34,11 +34,12 @@ from simulation.odd import OddUnits
 from simulation.oracle import BrokenPromiseError, Oracle
 from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, settings_of
 from simulation.people import Operator, Producer, allowed
+from simulation.plan import Incident, Scenario
 from simulation.runner import SimRunner
-from simulation.scenario import Incident, Scenario
 from simulation.source import Source
 from simulation.stream import SimKinesis, SimStream
 from simulation.target import Gate, Limits, Lock, SimTarget
+from simulation.went_back import WentBack
 
 PATIENCE = 400.0
 """Seconds, after the last fault, within which everything must be in the target."""
@@ -51,6 +52,9 @@ MOST_RECORDS = 13
 
 MOST_TOGETHER = 20
 """Most messages that the source puts in one aggregate."""
+
+AUDIT_S = 2.0
+"""Seconds between two looks at the whole log; more of them where a history has many units."""
 
 LATE = 12.0
 """Seconds for which the world goes on after that, and after the last zombie has woken up."""
@@ -102,6 +106,7 @@ class World:
         self.source = Source(
             Random(f"source {plan.seed}"), plan.transactions, plan.style, plan.more.changes, corrected
         )  # fmt: skip
+        self.plan = plan = replace(plan, refused=self.source.refused(plan.refused))
         self.source.odd = OddUnits(plan.more.odd)
         self.table = SimTable()
         self.stream = SimStream(
@@ -112,6 +117,7 @@ class World:
         )
         self.gate = Gate(self.hosts.broken)
         self.producer = Producer(self)
+        self.went_back = WentBack(self)
         self._make_target()
         self.faults.outages.extend(plan.outages)
         with edges(
@@ -137,6 +143,7 @@ class World:
     def _live(self) -> str | None:
         plan = self.plan
         self.producer.start()
+        self.went_back.begin()
         for slot in range(plan.daemons):
             self._start_daemon(slot)
         for slot in range(plan.daemons, plan.daemons + plan.drivers):
@@ -156,6 +163,8 @@ class World:
             self.hub.run(lambda: self.settled, limit)
             if self.stream_lost.numbers:
                 return self.stream_lost.judged(self.oracle.there, self.stream.filled)
+            if self.went_back.settles():
+                return None
             if missing := self.oracle.missing():
                 return f"not applied {patience:g} s after the last fault: {', '.join(missing)}"
             if not self.settled:
@@ -169,6 +178,8 @@ class World:
 
     def seen(self, who: str) -> None:
         """Lets the oracle look at the target, after a transaction of ``who``."""
+        if self.went_back.hides():
+            return
         wrong = self.oracle.look() or self._not_in_the_log()
         if wrong is not None:
             self.hosts.broken(f"{wrong} (by {who})")
@@ -266,9 +277,10 @@ class World:
         def work() -> None:
             failure: BaseException | None = None
             try:
-                run_apply_job(plan, process.name, parts, stop)
+                run_apply_job(plan, process.name, parts, stop, adopts=self.went_back.take_adoption())
             except Exception as error:
                 failure = error
+                self.went_back.heard(error)
             self.hub.after(0.0, lambda: self.hosts.ended(process, failure), process)
 
         self.hub.spawn(process, work)
@@ -301,10 +313,11 @@ class World:
             self.hosts.broken(f"{len(state.units)} units wait to be applied; the bound is {bound}")
         if self.stream_lost.numbers:  # what else is there cannot be demanded any more
             self.settled = self.producer.done and self.stream_lost.judged(self.oracle.there, self.stream.filled) is None
-            self.hub.after(2.0, self._audit)
+            self.hub.after(AUDIT_S, self._audit)
             return
-        self.settled = not self.oracle.missing() and not state.units and not state.open and self.producer.done
-        self.hub.after(2.0, self._audit)
+        applied = not self.oracle.missing() and not state.units and not state.open and self.producer.done
+        self.settled = applied or self.went_back.settles()
+        self.hub.after(AUDIT_S * (1 + self.plan.transactions // 500), self._audit)
 
     def _reshard(self, incident: Incident) -> None:
         match incident.what:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from botocore import xform_name
 from botocore.client import BaseClient
 from botocore.session import get_session
 
+from support.policy_simulator import AwsRequest, allows, grains, listed, request
+
 ROOT = Path(__file__).parents[2]
 SOURCES = (ROOT / "daemon/kainite", ROOT / "spark_apply/kainite_spark")
 SERVICES = ("kinesis", "dynamodb", "cloudwatch", "s3")
@@ -22,8 +23,11 @@ CLIENTS = re.compile(r"(^|\.|_)(client|dynamodb|kinesis)$")
 """The names under which the code holds clients of boto3."""
 
 REGION, ACCOUNT = "us-east-1", "123456789012"
-Call = tuple[str, str]
-"""An action such as ``dynamodb:GetItem``, and the ARN it is about, ``*`` for those without; an ARN may be a pattern."""
+HASH_KEYS = ("p", "leaseKey", "key", "wid")
+"""The hash keys of all tables."""
+
+EVERY_ATTRIBUTE = "(all)"
+"""What a read without a projection asks for: an attribute that no policy lists."""
 
 
 def operations_in_the_code() -> frozenset[str]:
@@ -56,7 +60,7 @@ class Recorder:
     """The calls that are made while :func:`recorded` lasts."""
 
     def __init__(self) -> None:
-        self.calls: set[Call] = set()
+        self.calls: set[AwsRequest] = set()
         self._aside: list[Any] = []
 
     def aside(self, client: Any) -> Any:
@@ -67,12 +71,7 @@ class Recorder:
     def note(self, client: Any, operation: str, parameters: Mapping[str, Any]) -> None:
         if not any(client is each for each in self._aside):
             service = client.meta.service_model.service_name
-            if operation == "TransactWriteItems":
-                for part in parameters["TransactItems"]:
-                    [(kind, request)] = part.items()
-                    self.note(client, f"{kind}Item", request)
-                return
-            self.calls |= {(f"{service}:{operation}", about) for about in _about(service, operation, parameters)}
+            self.calls |= set(requests(service, operation, parameters))
 
 
 @contextmanager
@@ -94,6 +93,51 @@ def recorded(stream: str) -> Iterator[Recorder]:
 _WITHOUT_STREAM = frozenset({"GetRecords", "ListShards"})
 
 
+def requests(service: str, operation: str, parameters: Mapping[str, Any]) -> Iterator[AwsRequest]:
+    """Yields what IAM is asked for a call, with the condition keys that the documentation gives for it."""
+    if operation == "TransactWriteItems":
+        for part in parameters["TransactItems"]:
+            [(kind, its)] = part.items()
+            yield from requests(service, "ConditionCheckItem" if kind == "ConditionCheck" else f"{kind}Item", its)
+        return
+    if operation == "ExecuteStatement":
+        verb, table = re.findall(r"^(\w+)|\"(.+?)\"", parameters["Statement"])
+        yield request(f"{service}:PartiQL{verb[0].title()}", *_about(service, operation, {"TableName": table[1]}))
+        return
+    for about in _about(service, operation, parameters):
+        yield request(f"{service}:{operation}", about, **_context(service, operation, parameters))
+
+
+def _context(service: str, operation: str, parameters: Mapping[str, Any]) -> dict[str, list[str]]:
+    if service == "cloudwatch":
+        return {"cloudwatch_namespace": [parameters["Namespace"]]}
+    if service != "dynamodb":
+        return {}
+    context = {"dynamodb_LeadingKeys": keys} if (keys := _leading_keys(parameters)) else {}
+    if operation in ("GetItem", "Query", "Scan"):
+        projection = parameters.get("ProjectionExpression")
+        names: Mapping[str, str] = parameters.get("ExpressionAttributeNames", {})
+        asked = [names.get(each.strip(), each.strip()) for each in projection.split(",")] if projection else []
+        context["dynamodb_Attributes"] = asked or [EVERY_ATTRIBUTE]
+    return context
+
+
+def _leading_keys(parameters: Mapping[str, Any]) -> list[str]:
+    """Returns the values of the hash key that a call of DynamoDB names."""
+    if (condition := parameters.get("KeyConditionExpression")) is not None:
+        value = re.match(r"\w+ = (:\w+)", condition)
+        assert value is not None, condition
+        return [parameters["ExpressionAttributeValues"][value[1]]["S"]]
+    written = [
+        one.get("Item") or one["Key"]
+        for table in parameters.get("RequestItems", {}).values()
+        for each in table
+        for one in each.values()
+    ]
+    items = written or [item for item in (parameters.get("Key"), parameters.get("Item")) if item]
+    return [next(item[key]["S"] for key in HASH_KEYS if key in item) for item in items]
+
+
 def _about(service: str, operation: str, parameters: Mapping[str, Any]) -> list[str]:
     """Returns the ARNs of what a call is about."""
     if service == "cloudwatch":
@@ -109,29 +153,17 @@ def _about(service: str, operation: str, parameters: Mapping[str, Any]) -> list[
     return [parameters.get("ConsumerARN") or stream]
 
 
-def permissions(document: Mapping[str, Any]) -> set[Call]:
-    """Returns what a policy document allows, action by action."""
-    return {
-        (action, resource)
-        for statement in document["Statement"]
-        for action in _listed(statement["Action"])
-        for resource in _listed(statement["Resource"])
-    }
+def actions(document: Mapping[str, Any]) -> set[str]:
+    """Returns the actions that a policy allows."""
+    return {action for statement in document["Statement"] for action in listed(statement["Action"])}
 
 
-def _listed(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)
+def denied(calls: set[AwsRequest], documents: Iterable[Mapping[str, Any]]) -> set[AwsRequest]:
+    """Returns the calls that the policies together do not allow."""
+    policies = list(documents)
+    return {call for call in calls if not allows(policies, call)}
 
 
-def denied(calls: set[Call], allowed: set[Call]) -> set[Call]:
-    """Calls that nothing allows."""
-    return {call for call in calls if not any(_covers(each, call) for each in allowed)}
-
-
-def unused(calls: set[Call], allowed: set[Call]) -> set[Call]:
-    """Permissions that no call needs."""
-    return {each for each in allowed if not any(_covers(each, call) for call in calls)}
-
-
-def _covers(permission: Call, call: Call) -> bool:
-    return permission[0] == call[0] and fnmatchcase(call[1], permission[1])
+def unused(calls: set[AwsRequest], document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the single permissions of a policy that no call needs."""
+    return [grain for grain in grains(document) if not any(allows([grain], call) for call in calls)]

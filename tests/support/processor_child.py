@@ -11,14 +11,20 @@ from pathlib import Path
 from typing import Any
 
 PROCESSORS = Path(__file__).parents[2] / "record_processors"
+"""The folder of the record processors' pages and samples."""
 LIMIT = 20.0
+
+
+def command_of(processor: str) -> list[str]:
+    """Returns the command of a record processor, such as ``debezium``."""
+    return [sys.executable, "-m", f"kainite_processors.{processor}"]
 
 
 class Child:
     """The child and its supervisor: one request at a time, everything it says until its status."""
 
     def __init__(self, processor: str, *arguments: str) -> None:
-        command = [sys.executable, str(PROCESSORS / processor / "processor.py"), *arguments]
+        command = [*command_of(processor), *arguments]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
         )

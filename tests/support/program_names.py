@@ -13,7 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCE_ROOTS = {"kainite": "daemon", "kainite_spark": "spark_apply", "kainite_demo": "demo"}
+SOURCE_ROOTS = {
+    "kainite": "daemon",
+    "kainite_processors": "record_processors",
+    "kainite_spark": "spark_apply",
+    "kainite_demo": "demo",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import base64
 import io
-import runpy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -23,12 +21,14 @@ from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.processors.frame import DeltaProcessor
+from kainite.processors.row_pieces import RecentPieces
+from kainite.processors.searched_stream import no_stream
 from kainite.store.memory import MemoryStore
 from kainite.uow.admission import Admission
 from kainite.uow.signing import Signing
+from kainite_processors.postgresql_changes import deltas_of
 from support.apply_world import World
 
-_PROCESSOR: Final = Path(__file__).parents[2] / "record_processors/postgresql_changes/processor.py"
 _READABLE: Final = (
     "-c datestyle=ISO -c intervalstyle=postgres -c timezone=UTC -c extra_float_digits=3 -c bytea_output=hex"
     " -c lc_monetary=C -c quote_all_identifiers=off -c search_path=public"
@@ -51,9 +51,8 @@ class Replica:
             self._offset: dict[str, Any] = Offset(slot.lsn, 0).as_json()
         self._extractor = PostgresExtractor(Reading(source))
         self._output = io.StringIO()
-        processor = runpy.run_path(str(_PROCESSOR))
-        deltas_of = partial(processor["deltas_of"], pieces=processor["RecentPieces"](processor["no_stream"]))
-        self._processor = DeltaProcessor(deltas_of, self._output, lambda: 0.0)
+        transform = partial(deltas_of, pieces=RecentPieces(no_stream))
+        self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
         self._world = World(MemoryStore(), target, create=False)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 

@@ -71,7 +71,16 @@ def test_an_image_gets_what_the_wheel_is_built_from_and_ends_without_root(path: 
     copied = {word for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.M) for word in line.split()}
     let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
 
-    assert {"pyproject.toml", "README.md", "LICENSE", "daemon", "spark_apply", "demo", "record_processors"} <= copied
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "daemon",
+        "spark_apply",
+        "demo",
+        "record_processors",
+        "packaging",
+    } <= copied
     assert copied <= let_in
     assert [name for name in copied if not (ROOT / name).exists()] == []
     assert re.findall(r"^USER (.*)$", text, re.M) == ["10001"]

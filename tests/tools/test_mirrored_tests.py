@@ -64,7 +64,7 @@ def test_declarations_are_no_logic(program: str) -> None:
 
 def modules() -> Iterator[Path]:
     """Yields the modules that git knows, relative to the repository."""
-    patterns = [f"{folder}/*.py" for folder in SOURCE_ROOTS.values()]
+    patterns = [f"{folder}/{package}/*.py" for package, folder in SOURCE_ROOTS.items()]
     command = ["git", "-C", str(ROOT), "ls-files", "-z", "--", *patterns]
     listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
     return (Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file())

@@ -42,6 +42,21 @@ def test_every_dependency_is_pinned_without_an_address() -> None:
     assert "://" not in text
 
 
+def test_the_same_versions_are_pinned_with_hashes_and_without() -> None:
+    pinned = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    text = (ROOT / "hashes.txt").read_text()
+    blocks = re.findall(r"^([a-z].*?) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.M)
+
+    assert [version for version, _ in blocks] == pinned
+    assert "://" not in text
+
+
+def test_the_build_back_end_is_the_pinned_one() -> None:
+    (required,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+
+    assert required in (ROOT / "constraints.txt").read_text().splitlines()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))

@@ -36,6 +36,7 @@
           +-- TargetWentBackError     it lacks what the log has as committed: it was restored, or is another one
      +-- SparkUnavailableError    a Spark job did not end, or no session can be had
      |    +-- SparkStalledError       no task of a Spark job has run for too long
+     +-- StoppedError             a stop came while a start waited for something that is away
      +-- SourceError              a source sent what cannot be carried, or its place in it was lost
      +-- DemoError                kainite demo found a difference, or one of its parts broke
 
@@ -183,6 +184,10 @@ class SparkUnavailableError(KainiteError):
 
 
 class SparkStalledError(SparkUnavailableError):
+    pass
+
+
+class StoppedError(KainiteError):
     pass
 
 

@@ -20,7 +20,7 @@ from kainite.base.redaction import redacted, redacted_tree
 _FIELDS = "kainite_fields"
 
 
-def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
+def event(logger: logging.Logger, level: int, name: str, /, **fields: Any) -> None:
     """Logs one event.
 
     Args:
@@ -35,12 +35,17 @@ def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
 
 
 def configure(level: str = "INFO", *, json_lines: bool = False) -> None:
-    """Sends all events to stderr, in one of the two forms."""
+    """Sends all events to stderr, in one of the two forms.
+
+    Of other libraries warnings and errors alone; of psycopg errors alone: it warns of what follows from an error that
+    it raises ("pipeline aborted"), and the error itself is told by who has caught it.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if json_lines else KeyValueFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("boto3", "botocore", "urllib3", "py4j"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 class KeyValueFormatter(logging.Formatter):

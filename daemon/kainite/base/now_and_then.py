@@ -26,3 +26,24 @@ class NowAndThen:
             return False
         self._next = now + self._seconds
         return True
+
+
+class Counted:
+    """Counts what may happen often, and is told once in so many seconds with the count.
+
+    Args:
+        clock: seconds that only go forward.
+        seconds: between two times of telling; the first time is told at once.
+    """
+
+    def __init__(self, clock: Callable[[], float], seconds: float = 60.0) -> None:
+        self._telling = NowAndThen(seconds, clock)
+        self._times = 0
+
+    def happened(self) -> int:
+        """Counts one more; returns how often it has happened since it was last told, 0 when it is not to be told."""
+        self._times += 1
+        if not self._telling.is_due():
+            return 0
+        times, self._times = self._times, 0
+        return times

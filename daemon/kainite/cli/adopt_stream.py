@@ -42,7 +42,7 @@ async def _adopt(settings: Settings, identity: str) -> None:
     from kainite.owner.mount import mount
     from kainite.owner.owner import LogOwner
 
-    store, _ = opened_log(settings)
+    store, _ = opened_log(settings, token=True)
     log = settings.log
     store.create()
     # Does not wait for a log that a daemon holds.

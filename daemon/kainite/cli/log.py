@@ -4,33 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
-from rich.text import Text
 
-from kainite.base.errors import SettingsError
-from kainite.cli.adopt_stream import adopt_stream
-from kainite.cli.log_status import status
+from kainite.base.clock import epoch_ms
+from kainite.base.errors import LogError, LogRequestError, SettingsError
+from kainite.cli.lazy_group import LazyCommand, LazyCommands
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.settings_warnings import tell_warnings
-from kainite.cli.skip_numbers import skip
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.log.format.entry import UnitStatus
+from kainite.log.views.latest_rows import read_latest_rows
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
     from kainite.log.views.row_holders import Toucher
 
+_LAZY = {
+    "status": LazyCommand("kainite.cli.log_status:status", "Say which daemon owns the log, and whether it is alive."),
+    "adopt-stream": LazyCommand(
+        "kainite.cli.adopt_stream:adopt_stream", "Let the log collect a stream that has replaced another one."
+    ),
+    "skip": LazyCommand("kainite.cli.skip_numbers:skip", "Give up numbers that are awaited (uowOrder=dense)."),
+}
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _COLOURS = {UnitStatus.FAILED: "red", UnitStatus.BLOCKED: "yellow", UnitStatus.COMMITTED: "green"}
 
 
-@click.group("log")
+@click.group("log", cls=LazyCommands, lazy=_LAZY)
 def log() -> None:
     """Shows and serves the serialization log.
 
@@ -43,11 +54,6 @@ def log() -> None:
     """
 
 
-log.add_command(status)
-log.add_command(adopt_stream)
-log.add_command(skip)
-
-
 @log.command("show")
 @properties_option
 @unit_filter([*UnitStatus, COLLECTING])
@@ -57,6 +63,8 @@ log.add_command(skip)
 def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int | None, as_json: bool) -> None:
     """Prints the log as a table, a row for each unit of work.
 
+    With --limit alone only the log's end is read: the column Conflict then names only units that stand there.
+
     \b
     Examples:
       kainite log show -p app.properties
@@ -65,17 +73,18 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
       kainite log show -p app.properties --cause 23503
       kainite log show -p app.properties --uow T-17 --json
     """
-    rows = [
-        row
-        for row in read_present_rows(*opened_log(load(properties, needs=("applicationName",))))
-        if wanted.takes(row) and (not uows or row.uow in uows)
-    ]
-    shown = rows[-limit:] if limit else rows
+    opened = opened_log(load(properties, needs=("applicationName",)))
+    if limit and not wanted and not uows:
+        shown = read_latest_rows(*opened, limit)
+    else:
+        rows = [row for row in read_present_rows(*opened) if wanted.takes(row) and (not uows or row.uow in uows)]
+        shown = rows[-limit:] if limit else rows
+    now = epoch_ms()
     if as_json:
         for row in shown:
-            say_json(asdict(row))
+            say_json(asdict(row) | {"age_s": row.age_s(now), "now_ms": now})
     else:
-        stdout().print(_table(shown))
+        stdout().print(_table(shown, now))
 
 
 @log.command("who")
@@ -101,7 +110,7 @@ def who(properties: Path, table: str, key: tuple[str, ...], as_json: bool) -> No
         found = _read(settings, table, values)
     if as_json:
         for toucher in found:
-            say_json(asdict(toucher))
+            say_json(asdict(toucher) | {"waits_for_uow": _name_of(toucher.waits_for, found)})
     elif found:
         stdout().print(_touchers(found))
     else:
@@ -137,12 +146,14 @@ def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touch
     from kainite.peers.access import access_of
     from kainite.peers.rows.asking import ask_owner
 
-    store, partition = opened_log(settings)
+    store, partition = opened_log(settings, token=True)
     try:
         access = access_of(settings.service)
-    except SettingsError:  # a file that the daemons may read, and this user not
+        return asyncio.run(ask_owner(store, partition, f"{settings.log.table}/{partition}", access, table, key))
+    except LogRequestError:
+        raise
+    except (SettingsError, LogError):  # a file, or the token of HEAD, that the daemons may read, and this user not
         return None
-    return asyncio.run(ask_owner(store, partition, f"{settings.log.table}/{partition}", access, table, key))
 
 
 def _read(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher]:
@@ -164,17 +175,28 @@ def _column(text: str) -> tuple[str, str]:
 
 
 def _touchers(found: Sequence[Toucher]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(header_style="bold")
     for name in ("ID", "UofW", "Status", "ETL JI", "Waits for", "Cause"):
         table.add_column(name, overflow="fold")
     for unit in found:
-        cells = (unit.id, unit.uow, unit.status, unit.instance, unit.waits_for, unit.cause)
+        holder = None if unit.waits_for is None else f"{unit.waits_for} ({_name_of(unit.waits_for, found)})"
+        cells = (unit.id, unit.uow, unit.status, unit.instance, holder, unit.cause)
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in cells))
     return table
 
 
-def _table(rows: list[LogRow]) -> Table:
-    table = Table(title=None, header_style="bold")
+def _name_of(tid: int | None, found: Sequence[Toucher]) -> str | None:
+    return next((unit.uow for unit in found if unit.id == tid), None)
+
+
+def _table(rows: list[LogRow], now_ms: int) -> Table:
+    from rich.table import Table
+
+    now = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
+    table = Table(title=None, header_style="bold", caption=f"now: {now}")
     for name in ("Conflict", "ID"):
         table.add_column(name, justify="right")
     for name in ("UofW", "Queue ID", "ETL JI", "Signature"):
@@ -183,14 +205,17 @@ def _table(rows: list[LogRow]) -> Table:
         table.add_column(name, justify="right")
     table.add_column("Status")
     table.add_column("Seconds", justify="right")
+    table.add_column("Age", justify="right")
     table.add_column("Cause", overflow="fold")
     for row in rows:
         colour = _COLOURS.get(UnitStatus(row.status)) if row.status != COLLECTING else "cyan"
-        table.add_row(*_cells(row), style=colour)
+        table.add_row(*_cells(row, now_ms), style=colour)
     return table
 
 
-def _cells(row: LogRow) -> list[Text]:
+def _cells(row: LogRow, now_ms: int) -> list[Text]:
+    from rich.text import Text
+
     cells = [
         row.conflict,
         row.id,
@@ -202,9 +227,18 @@ def _cells(row: LogRow) -> list[Text]:
         row.trans_out,
         row.status,
         row.took_s,
+        _lasted(row.age_s(now_ms)),
         row.cause,
     ]
     return [Text("" if cell is None else str(cell)) for cell in cells]
+
+
+def _lasted(seconds: float | None) -> str | None:
+    """Returns a time span in the largest unit of which it has two."""
+    if seconds is None:
+        return None
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), _UNITS[-1])
+    return f"{seconds // size:.0f} {unit}"
 
 
 def _shortened(signature: list[str], most: int = 4) -> str:

@@ -13,11 +13,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 
 from kainite.aws import clients as aws
+from kainite.base import service_manager
+from kainite.base.errors import StoppedError
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
+from kainite.base.outage import wait_out_async
 from kainite.base.signals import Signals
 from kainite.child.program_lookup import find
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
@@ -93,7 +96,8 @@ async def extract(
         status.waiting = lambda: delivery.held_bytes
         extraction = CyclicExtraction(extract, child, delivery, progress, status, patience, stop)
     async with _published(settings, status):
-        await _extract(settings, sink, progress, status, extraction, once=once)
+        with suppress(StoppedError):
+            await _extract(settings, sink, progress, status, extraction, stop, once=once)
 
 
 async def _extract(
@@ -102,13 +106,15 @@ async def _extract(
     progress: ExtractionProgress,
     status: ExtractStatus,
     extraction: PlainExtraction | CyclicExtraction,
+    stop: asyncio.Event,
     *,
     once: bool,
 ) -> None:
-    shards = await sink.open()
+    shards = await wait_out_async(sink.open, stop, f"stream {settings.stream.name}")
     status.opened()
     event(logger, logging.INFO, "extraction started", stream=settings.stream.name, shards=shards)
     progress.say("started", stream=settings.stream.name, shards=shards)
+    service_manager.tell(service_manager.READY, service_manager.status(f"puts on stream {settings.stream.name}"))
     try:
         await extraction.run(once=once)
     finally:

@@ -14,10 +14,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 from kainite.base.clock import boot_seconds
-from kainite.base.errors import FleetUnavailableError
+from kainite.base.errors import FleetUnavailableError, StoppedError
 from kainite.base.logs import event
+from kainite.base.outage import wait_out
 from kainite.base.retry import Backoff
 from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
@@ -93,7 +95,8 @@ class FleetService:
             FleetError: the table is missing, or refuses.
         """
         try:
-            await asyncio.to_thread(self._store.create)
+            with suppress(StoppedError):
+                await wait_out(self._store.create, stop, "the fleet's table")
             await self._work(stop)
             self._member.closing = True
             async with time_limit(max(grace, self._programs.longest_grace()) + CLOSING_MARGIN_S):

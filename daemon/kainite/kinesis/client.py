@@ -21,6 +21,7 @@ from kainite.base.record import RawRecord
 from kainite.kinesis.failures import stream_error
 from kainite.kinesis.shards import Shard
 from kainite.kinesis.start_position import StartAt
+from kainite.kinesis.throttling import Throttling
 
 if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
@@ -98,6 +99,7 @@ class StreamClient:
         self.name = name
         self.arn = arn
         self.parsing = threading.Lock()
+        self.throttling = Throttling(name)
         self._kinesis = kinesis
         kinesis.meta.events.register("before-parse.kinesis.GetRecords", _keep_body, unique_id="kainite-keep-body")
 

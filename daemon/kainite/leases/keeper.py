@@ -138,7 +138,7 @@ class LeaseKeeper:
         """Takes and renews until cancelled; the held leases then stay held for :meth:`close`.
 
         Raises:
-            KainiteError: an error that waiting does not repair, or that has lasted since the start.
+            KainiteError: an error that waiting does not repair.
         """
         tasks = (
             asyncio.create_task(self._renewer.run(), name="lease renewal"),

@@ -43,9 +43,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from kainite.base.clock import epoch_ms
+from kainite.base.clock import boot_seconds, epoch_ms
 from kainite.base.errors import KainiteError, LogUnavailableError
 from kainite.base.logs import event
+from kainite.base.now_and_then import Counted
 from kainite.log.contract import STORE_BACKOFF, LogStore
 from kainite.log.format.entry import Batch, Entry
 from kainite.owner.mount import Mount, fenced, new_token
@@ -78,8 +79,10 @@ class PartitionWriter:
         mounted: the hold on the partition.
         next_id: the transaction id of the next entry.
         name: the partition's name in log messages.
-        logger: gets a warning for each call that the store did not answer.
+        logger: gets a warning, at most one a minute with the count, for calls that the store did not answer.
         written: called with each batch when it may be acknowledged.
+        summary: returns the partition's summary for HEAD, as text; called before each heartbeat, where the steps are
+            taken. None: the partition has none.
     """
 
     def __init__(
@@ -90,12 +93,15 @@ class PartitionWriter:
         name: str,
         logger: logging.Logger,
         written: Callable[[Batch], None] = lambda _: None,
+        summary: Callable[[], str] | None = None,
     ) -> None:
         self._store = store
         self._mount = mounted
         self._name = name
         self._logger = logger
         self._written = written
+        self._summary = summary
+        self._unwritten, self._unrenewed = Counted(boot_seconds), Counted(boot_seconds)
         self.next_id = next_id
         """Transaction id of the next entry; every entry before it is durable."""
 
@@ -118,8 +124,9 @@ class PartitionWriter:
                 self._written(batch)
                 return
             pause = STORE_BACKOFF.after(failures)
-            message = f"{self._name} batch not written, trying again"
-            event(self._logger, logging.WARNING, message, error=unanswered, pause=pause)
+            if times := self._unwritten.happened():
+                event(self._logger, logging.WARNING, "batch not written, trying again", log=self._name, times=times,
+                      error=unanswered, pause=pause)  # fmt: skip
             yield Pause(pause, unanswered)
 
     def heartbeat_steps(self, interval: float) -> Steps:
@@ -130,10 +137,13 @@ class PartitionWriter:
         """
         while True:
             yield Pause(interval)
+            summary = self._summary() if self._summary is not None else None
             try:
-                yield StoreCall(partial(self._mount.renew, self.next_id - 1))
+                yield StoreCall(partial(self._mount.renew, self.next_id - 1, summary=summary))
             except LogUnavailableError as error:
-                event(self._logger, logging.WARNING, f"{self._name} heartbeat not written", error=error)
+                if times := self._unrenewed.happened():
+                    event(self._logger, logging.WARNING, "heartbeat not written", log=self._name, times=times,
+                          error=error)  # fmt: skip
 
     def _attempt_steps(self, batch: Batch, nonce: str) -> Steps:
         partition, generation = self._mount.partition, self._mount.generation

@@ -37,6 +37,7 @@ from kainite.log.format.entry import Entry, EntryKind, Fault, Outcome, RefitMeta
 from kainite.log.state.corrections import correction_of
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
+from kainite.log.state.unit_fields import UnitCommand, unit_fields
 from kainite.log.state.unit_state import UnitState
 from kainite.owner.entry_writer import EntryWriter
 from kainite.settings import Isolation, UowSettings
@@ -131,7 +132,8 @@ class Refitting:
         try:
             judged = await self._judge(unit, signing)
         except LogCorruptError as error:
-            event(_logger, logging.ERROR, "misfit not judged", uow=unit.uow, id=unit.tid, error=error)
+            about = unit_fields(unit.uow, unit.tid, unit.tables, UnitCommand.DISCARD)
+            event(_logger, logging.ERROR, "misfit not judged", **about, cause=error)
             return
         await self._apply(unit, signing, judged)
 

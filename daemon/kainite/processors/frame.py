@@ -88,7 +88,7 @@ def end_of(uow: str, count: int) -> Emitted:
 
 
 def refused(uow: str, cause: str, record: Record) -> Emitted:
-    """Returns an object that is no delta: the log fails ``uow`` and shows the cause with the record's beginning."""
+    """Returns a refusal (docs/protocol.md): the log fails ``uow`` with the cause, and shows the record's beginning."""
     shown = record.data[:SHOWN].decode(errors="replace")
     return {"uow": uow, "refused": {"cause": cause, "place": record.place, "record": shown}}
 

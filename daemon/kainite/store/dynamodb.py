@@ -41,6 +41,7 @@ from kainite.log.contract import ANSWERS_KEPT, Fork, LogHead, Slot
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
 from kainite.store.dynamodb_items import (
+    HEAD_WITHOUT_TOKEN,
     SlotItems,
     chunk_key,
     chunks_key,
@@ -73,10 +74,13 @@ class DynamoDBStore:
     Args:
         client: a boto3 DynamoDB client; thread-safe, so one serves all.
         table: the table's name; :meth:`create` creates the table.
+        token: whether HEAD is read with the token that opens its owner's port. Commands that do not go there leave it
+            out: IAM then need not allow it to those who call them.
     """
 
-    def __init__(self, client: DynamoDBClient, table: str) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, *, token: bool = True) -> None:
         self.name = table
+        self._head_fields = None if token else HEAD_WITHOUT_TOKEN
         self._table = LogTable(client, table)
         self._forks: dict[str, Slot] = {}
 
@@ -86,7 +90,7 @@ class DynamoDBStore:
     # Head
 
     def read_head(self, partition: str) -> LogHead | None:
-        item = self._table.get(f"{partition}#H", "head")
+        item = self._table.get(f"{partition}#H", "head", self._head_fields)
         return None if item is None else head_from(item)
 
     def swap_head(self, partition: str, new: LogHead, expected: LogHead | None) -> bool:
@@ -186,21 +190,28 @@ class DynamoDBStore:
     def read_batches(
         self, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False
     ) -> Iterator[Batch]:
-        expected, fenced = first_id, False
+        return self._read_batches(partition, first_id, last_id, data=data, strong=strong)
+
+    def _read_batches(
+        self, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool, again: bool = False
+    ) -> Iterator[Batch]:
+        """Yields batches as :meth:`read_batches`; ``again``: something behind ``first_id`` was there before this read.
+
+        A place that a request has found empty, or with a fence, was the tail. What is behind it now shows that a batch
+        has come there since, between two requests of this read; so the place is read again, once.
+        """
+        expected = first_id
         for item in self._slots_from(partition, first_id, last_id, data=data, strong=strong):
             slot = slot_from(item)
             if slot.first_id > expected:
-                # A fence was the tail. What is behind it now shows that a batch has replaced it since, between two
-                # requests of this read; so the place is read again.
-                if strong and not fenced:
+                if again and expected == first_id:
                     raise LogCorruptError(f"log partition {partition} has no entry {expected}")
-                yield from self.read_batches(partition, expected, last_id, data=data, strong=True)
+                yield from self._read_batches(partition, expected, last_id, data=data, strong=True, again=True)
                 return
             if slot.is_fence or slot.next_id <= first_id:
-                fenced = slot.is_fence
                 continue
             yield self._batch_from(partition, item, slot, data=data)
-            expected, fenced = slot.next_id, False
+            expected = slot.next_id
 
     def _slots_from(
         self, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool

@@ -58,11 +58,12 @@ class LogTable:
         }
         make_table(self._client, definition, attempts=WAIT_S, translate=self._error)
 
-    def get(self, p: str, s: str) -> Item | None:
-        """Returns an item, read strongly; None when there is none."""
-        return self._answered(
-            "GetItem", lambda: self._client.get_item(TableName=self._name, Key=key(p, s), ConsistentRead=True)
-        ).get("Item")
+    def get(self, p: str, s: str, fields: str | None = None) -> Item | None:
+        """Returns an item, or some attributes of it, read strongly; None when there is none."""
+        arguments: Any = {"TableName": self._name, "Key": key(p, s), "ConsistentRead": True}
+        if fields is not None:
+            arguments["ProjectionExpression"] = fields
+        return self._answered("GetItem", lambda: self._client.get_item(**arguments)).get("Item")
 
     def put(self, item: Item, condition: str | None = None, values: Item | None = None) -> Item | None:
         """Puts the item; returns None when it stands, else the item in the way.

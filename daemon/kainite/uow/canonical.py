@@ -3,7 +3,8 @@
 The rule is one-sided. Values that are equal to the target must get the same spelling. Values that differ
 may get the same spelling too, which costs parallelism and never correctness. Therefore text loses its trailing
 spaces (``char(n)`` ignores them, ``varchar(n)`` may cut them off), numbers are rounded to the
-column's scale, and all opaque values are spelled alike.
+column's scale, and all opaque values are spelled alike. An empty spelling stands for several values; any other one for
+a single value, but for the spaces at the end of text.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ Canonical: TypeAlias = Callable[[Json], str]
 
 _EXACT_FLOAT = 2.0**53
 _MOST_WHOLE = 2**63
-_NUMBERS = Context(prec=60, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
 # PostgreSQL declares at most 1000 digits, and a value may be rounded up to one more.
 _STORED = Context(prec=1_001, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
 _SCALE = re.compile(r"(?:numeric|decimal)\s*\(\s*\d+\s*(?:,\s*(-?\d+)\s*)?\)", re.IGNORECASE)
@@ -95,8 +95,10 @@ def _numeric(value: Json, scale: int | None) -> str:
         number = Decimal(repr(value) if type(value) is float else value)
         if scale is not None and number.is_finite():
             number = number.quantize(Decimal(1).scaleb(-scale), context=_STORED)
-        # normalize leaves a zero its sign and exponent.
-        return str(number.normalize(_NUMBERS)) if number else "0"
+        if not number:
+            return "0"  # normalize leaves a zero its sign and exponent
+        normal = number.normalize(_STORED)
+        return str(normal) if normal == number else ""  # too many digits to tell it from its neighbours
     except (DecimalException, ValueError):
         raise DeltaError(f"{_shown(value)} is no number that fits") from None
 

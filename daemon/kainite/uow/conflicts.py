@@ -8,6 +8,7 @@ tasks all decide by this module:
 question                   answered by                                    asked by
 =========================  =============================================  ========================
 do two units conflict?     :func:`conflict`                               corrections in the driver
+do both write a row?       :func:`share_a_row`                            corrections
 the latest conflict        :class:`LatestConflicts`                       dispatch, layers
 the earliest conflict      :class:`EarliestConflicts`                     what failed units block
 all connected units        :func:`components`                             job instances
@@ -22,6 +23,8 @@ from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Final, Protocol, TypeVar
+
+from kainite.uow.touched.key import ROW
 
 
 class ReadWriteSets(Protocol):
@@ -47,6 +50,11 @@ def conflict(one: ReadWriteSets, other: ReadWriteSets) -> bool:
         and one.written.isdisjoint(other.read)
         and one.read.isdisjoint(other.written)
     )
+
+
+def share_a_row(one: ReadWriteSets, other: ReadWriteSets) -> bool:
+    """Returns whether two units, signed by the same rules, certainly write one row, but for a collision of hashes."""
+    return any(token & ROW for token in one.written & other.written)
 
 
 class LatestConflicts:

@@ -3,7 +3,9 @@
 An ``emit`` line carries a list of objects (docs/protocol.md). Each object is one of
 
 * a delta, ``{"uow":"T-17","table":"sales.order_line","op":"insert","key":{…},"row":{…}}``;
-* an end, ``{"uow":"T-17","end":true,"count":3,"number":17}``.
+* an end, ``{"uow":"T-17","end":true,"count":3,"number":17}``;
+* a refusal, ``{"uow":"T-17","refused":{"cause":"no record of AWS DMS"}}``: the record processor cannot carry a change
+  of the unit, and says why.
 
 ``ordinal`` is a delta's place in its source transaction, counted from 0. It is optional. With it, the source's order is
 restored, and a transaction may have several deltas that are equal: without it, of equal deltas in a unit all but
@@ -16,7 +18,8 @@ identity. The unit's time is the latest one that its deltas and its end tell (:f
 A delta may leave its ``key`` out, where ``row`` or ``before`` has it, and tell with ``values`` that its values are the
 source's own spelling: :mod:`kainite.uow.completion`.
 
-An object that is neither raises :class:`~kainite.base.errors.DeltaError`: the caller fails the unit, never the shard.
+A refusal, and an object that is none of the three, raise :class:`~kainite.base.errors.DeltaError` with the cause: the
+caller fails the unit, never the shard.
 """
 
 from __future__ import annotations
@@ -35,6 +38,9 @@ Row: TypeAlias = Mapping[str, Json]
 E = TypeVar("E", bound=StrEnum)
 
 MAX_UOW_LENGTH = 256
+
+MAX_REFUSAL = 500
+"""The most characters of a refusal's cause that are kept; the line that was emitted has the rest."""
 
 MAX_TIME = 2**63 - 1
 """The latest commit time, nanoseconds since the epoch."""
@@ -144,8 +150,11 @@ def parse_delta(item: Mapping[str, Json]) -> Delta:
     """Reads a delta object.
 
     Raises:
-        DeltaError: a field is missing, unknown, of the wrong type, or does not go with ``op``.
+        DeltaError: a field is missing, unknown, of the wrong type, or does not go with ``op``; or the object is a
+            refusal, whose own cause the error tells.
     """
+    if "refused" in item:
+        raise _refusal(item["refused"])
     if not item.keys() <= _DELTA_FIELDS:
         raise _unknown(item, _DELTA_FIELDS, "a delta")
     table = item.get("table")
@@ -203,6 +212,14 @@ def _check_shape(delta: Delta) -> None:
         raise DeltaError(f"'row' is missing: {delta.op} needs the columns to write")
     if delta.op is Operation.DELETE and not delta.key and not delta.before:
         raise DeltaError(f"'key' is missing: {delta.op} needs the row's primary key")
+
+
+def _refusal(told: Json) -> DeltaError:
+    """Returns the error that tells a refusal's cause, on one line."""
+    cause = told.get("cause") if isinstance(told, dict) else None
+    if not isinstance(cause, str) or not cause.strip():
+        return DeltaError("'refused' must be an object with 'cause', the reason as text")
+    return DeltaError(" ".join(cause.split())[:MAX_REFUSAL])
 
 
 def _unknown(item: Mapping[str, Json], known: frozenset[str], what: str) -> DeltaError:

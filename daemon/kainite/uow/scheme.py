@@ -29,13 +29,13 @@ from functools import cached_property
 from kainite.uow.canonical import spelling_rule
 from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
 
-RULES = 2
+RULES = 3
 """The version of the rules of :mod:`kainite.uow.signature`; part of every digest, to be raised with each change."""
 
 MIXED = "mixed"
 """The scheme of a unit whose parts were signed under different schemes."""
 
-KEYS_ALONE = "keys"
+KEYS_ALONE = f"keys {RULES}"
 """The scheme of units that were signed without a catalogue."""
 
 _NAMES_ONLY = frozenset({"name", "deferrable"})
@@ -174,6 +174,7 @@ def _table_scheme(catalogue: Catalogue, table: Table, referenced: Mapping[str, s
         not in ("name", "schema", "columns", "primary_key", "unique_keys", "foreign_keys", "judged", "defaults")
     ]
     others += sorted(f"filled {name}" for name in _filled(table))
+    others += ["several"] * any(other.part_of == table.name for other in catalogue.tables.values())
     parts = (str(RULES), repr(table.primary_key), *spelled, *uniques, *relations, *others)
     return TableScheme(_digest("\0".join((*parts, *sorted(referenced.get(table.name, ()))))), tuple(sorted(parents)))
 

@@ -1,13 +1,13 @@
 """Computes signatures: 64-bit hashes of the keys that two units of work can conflict on.
 
 A delta has two sets of signatures, *written* and *read*; two units conflict when one writes what the other writes or
-reads. They are the tokens of :mod:`kainite.uow.touched.deltas`, which has the rule, as 64-bit BLAKE2b hashes,
-unsigned. A collision costs parallelism, never correctness.
+reads. They are the tokens of :mod:`kainite.uow.touched.deltas`, which has the rule, as hashes of 63 bits and a
+bit that tells whether the token stands for one row (:mod:`kainite.uow.touched.key`). A collision costs parallelism,
+never correctness, but for one decision: :mod:`kainite.log.state.corrections`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 
 from kainite.uow.catalogue.tables import Catalogue
@@ -53,13 +53,10 @@ class Signatures:
 def _add_by_key(delta: Delta, written: set[int], read: set[int]) -> None:
     """Adds the signatures without a catalogue: (table, key), old and new, and the table."""
     key = delta.key
-    table = hashlib.blake2b("\0".join(("table", delta.table)).encode(), digest_size=8)
-    (read if key else written).add(int.from_bytes(table.digest(), "big"))
+    (read if key else written).add(HASHED.keyed("table", delta.table, ())(""))
     if not key:
         return
+    names = sorted(key)
+    finish = HASHED.keyed("row", delta.table, names)
     for image in (key, {name: delta.row.get(name, value) for name, value in key.items()}):
-        values = [f"{name}\0{image[name]}" for name in sorted(image)]
-        label = "\0".join(("row", delta.table, *sorted(image), ""))
-        state = hashlib.blake2b(label.encode(), digest_size=8)
-        state.update("\0".join(values).encode())
-        written.add(int.from_bytes(state.digest(), "big"))
+        written.add(finish("\0".join(str(image[name]) for name in names)))

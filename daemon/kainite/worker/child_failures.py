@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kainite.base.errors import KainiteError
+from kainite.base.errors import ChildError, KainiteError, LogRequestError
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.child.events import Span
@@ -21,9 +21,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """The consequence of a failure.
+    """A failure, and its consequence.
 
     Attributes:
+        error: how the child, the stream, the log or the lease table failed.
+        state: the consumer's state at the failure.
         pause: seconds until the next child is started.
         tries: how often in a row children failed on the same records; without a culprit, since the last progress.
         culprit: the records on which the child failed; None when it failed at another time.
@@ -31,6 +33,8 @@ class Consequence:
         poison: whether the culprit is to be reported as poison now.
     """
 
+    error: KainiteError
+    state: ConsumerState
     pause: float
     tries: int
     culprit: Span | None
@@ -78,10 +82,10 @@ class ChildFailures:
         in_flight: Span | None = None,
         answered: bool = False,
     ) -> Consequence:
-        """Counts a failure, logs it, and decides what follows.
+        """Counts a failure, and decides what follows.
 
         Args:
-            error: how the child, the stream or the lease table failed.
+            error: how the child, the stream, the log or the lease table failed.
             state: the consumer's state at the failure.
             settings: the settings of the child that failed.
             batch: the batch that the child failed on; None when it failed at another time.
@@ -95,13 +99,27 @@ class ChildFailures:
             in_flight, decision.tries, error, settings, answered=answered
         )
         pause = settings.restart_backoff if left_out else decision.pause
-        event(logger, logging.ERROR, "shard failed", shard=self._shard, state=state.name, error=error,
-              tries=decision.tries, pause=pause)  # fmt: skip
-        return Consequence(pause, decision.tries, culprit, left_out, decision.poison)
+        return Consequence(error, state, pause, decision.tries, culprit, left_out, decision.poison)
 
-    def report(self, failure: Consequence, stderr: Iterable[str] | None) -> None:
-        """Logs records that are left out or poison; called when the child has ended and ``stderr`` is complete."""
+    def report(self, failure: Consequence, stderr: Sequence[str] = ()) -> None:
+        """Logs a failure, and the records that are left out or poison.
+
+        Args:
+            failure: what :meth:`failed` returned.
+            stderr: the last lines of the child's standard error, complete because the child has ended.
+        """
+        self._report_failure(failure, stderr)
         if failure.culprit and (failure.left_out or failure.poison):
             event(logger, logging.ERROR, "records left out" if failure.left_out else "poison batch", shard=self._shard,
                   first=failure.culprit.first.sequence, last=failure.culprit.last.sequence, tries=failure.tries,
-                  stderr=None if stderr is None else "\n".join(stderr))  # fmt: skip
+                  stderr="\n".join(stderr))  # fmt: skip
+
+    def _report_failure(self, failure: Consequence, stderr: Sequence[str]) -> None:
+        fields = {"shard": self._shard, "state": failure.state.name, "error": failure.error}
+        if isinstance(failure.error, LogRequestError) and failure.tries == 1:
+            # The lease was handed over: another holder of the shard has appended. The next try begins behind that.
+            event(logger, logging.INFO, "shard read anew", **fields)
+            return
+        words = stderr if isinstance(failure.error, ChildError) else ()
+        last = next((line for line in reversed(words) if line.strip()), None)
+        event(logger, logging.ERROR, "shard failed", **fields, stderr=last, tries=failure.tries, pause=failure.pause)

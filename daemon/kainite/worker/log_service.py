@@ -21,9 +21,12 @@ from functools import partial
 from typing import NoReturn, TypeAlias
 
 from kainite.aws import clients as aws
+from kainite.base import service_manager
 from kainite.base.clock import boot_seconds
+from kainite.base.errors import StoppedError
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
+from kainite.base.outage import wait_out
 from kainite.base.signals import until_stopped
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.contract import LogStore
@@ -41,6 +44,7 @@ from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.file_limit import needed, provide
+from kainite.worker.log_checks import checks_of
 
 logger = logging.getLogger(__name__)
 
@@ -79,8 +83,8 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside, reload:
     settings = replace(settings, log=replace(settings.log, owner=f"{settings.log.owner} serve"))
     log, apply = settings.log, settings.apply
     load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
-    with aws_threads():
-        catalogue = await CurrentCatalogue.read(load)
+    with aws_threads(), contextlib.suppress(StoppedError):
+        catalogue = CurrentCatalogue(load, await wait_out(load, stop, "the target, for its tables"))
         dynamodb = aws.client("dynamodb", settings.aws)
         store = DynamoDBStore(dynamodb, log.table)
         holders = LeaseHolders(LeaseTable(dynamodb, settings.leases.table).holder, boot_seconds)
@@ -92,7 +96,7 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside, reload:
             shared, running = await stack.enter_async_context(
                 open_shared_log(
                     store, log, settings.uow, settings.stream.name, holders=holders, audit=audit,
-                    access=access, meter=meter,
+                    access=access, meter=meter, stop=stop,
                 )
             )  # fmt: skip
             health.log = shared
@@ -101,6 +105,7 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside, reload:
             asking = asyncio.create_task(_ask(access, reload or asyncio.Event()))
             stack.callback(asking.cancel)
             event(logger, logging.INFO, "log service ready", partition=log.partition)
+            service_manager.tell(service_manager.READY)
             await _until(stop, running)
     event(logger, logging.INFO, "log service stopped", partition=log.partition)
 
@@ -115,6 +120,7 @@ class _Health:
 
     def __init__(self, settings: Settings, stop: asyncio.Event) -> None:
         self._limits = HealthLimits.of(settings)
+        self._unit_timeout = settings.uow.timeout
         self._stop = stop
         self.log: SharedLog | None = None
         """The log, once this process takes part in it."""
@@ -132,6 +138,7 @@ class _Health:
             backlog=log.backlog() if log else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
+            checks=checks_of(log, self._unit_timeout),
             access=log.access.held.problem(time.time()) if log else "",
         )
         return judge((), facts, self._limits)

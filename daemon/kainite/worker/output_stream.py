@@ -36,8 +36,10 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kainite.aws import clients as aws
+from kainite.base.clock import boot_seconds
 from kainite.base.errors import ChildProtocolError, StreamError, StreamUnavailableError
 from kainite.base.logs import event
+from kainite.base.now_and_then import Counted
 from kainite.base.retry import AWS_BACKOFF, Backoff, only, retry_async
 from kainite.child.markers.emit_line import message_of
 from kainite.kinesis.client import StreamClient
@@ -83,6 +85,7 @@ class OutputStream:
         self._shards = shards
         self._budget = budget
         self._backoff = backoff
+        self._put_off = Counted(boot_seconds)
 
     def of_shard(self) -> ShardOutput:
         """Returns what another shard puts its messages through."""
@@ -100,7 +103,8 @@ class OutputStream:
 
         def put_off(error: Exception, failures: int, pause: float) -> None:
             self.trouble = f"output stream {self._name} takes no records: {error}"
-            event(logger, logging.WARNING, "output put off", shard=shard, pause=pause, error=error)
+            if times := self._put_off.happened():
+                event(logger, logging.WARNING, "output put off", shard=shard, times=times, pause=pause, error=error)
 
         async def put() -> None:
             if not records:

@@ -14,8 +14,10 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from kainite.base.checkpoint import Checkpoint
+from kainite.base.clock import boot_seconds
 from kainite.base.errors import LeaseLostError, LeaseTableError, LogUnavailableError
 from kainite.base.logs import event
+from kainite.base.now_and_then import Counted
 from kainite.base.position import Position
 from kainite.base.retry import Backoff, only, retry_async
 from kainite.child.events import Action, CheckpointRequested, Rejected, Span
@@ -73,6 +75,7 @@ class ShardCalls:
         self._units = units
         self._output = output
         self._rules = CallRules(lease.shard_id, collecting=units is not None or output is not None)
+        self._put_off = Counted(boot_seconds)
         self._told: set[Span] = set()  # records beyond the checkpoint that were reported as not processed
         self._warned = False  # that this child's emits are skipped
         self._fed = 0  # bytes of emit lines that the admission holds
@@ -247,7 +250,8 @@ class ShardCalls:
         shard = self._lease.shard_id
 
         def put_off(error: Exception, failures: int, pause: float) -> None:
-            event(logger, logging.WARNING, "append put off", shard=shard, pause=pause, error=error)
+            if times := self._put_off.happened():
+                event(logger, logging.WARNING, "append put off", shard=shard, times=times, pause=pause, error=error)
 
         return await retry_async(put, APPEND_BACKOFF, retryable=only(LogUnavailableError), failed=put_off)
 

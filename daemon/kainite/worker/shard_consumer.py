@@ -101,6 +101,7 @@ class ShardConsumer:
         self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None, output() if output else None)
         self._metrics = ShardMetrics(lease.shard_id, self._parts.meter)
         self._failures = ChildFailures(lease.shard_id, settings)
+        self._last_words = ""  # of the child that failed last
         self._interrupt: asyncio.Future[StateOutcome] = asyncio.get_running_loop().create_future()
         self._child: ChildProcess | None = None
         self._end = ShardEnd(())
@@ -163,6 +164,8 @@ class ShardConsumer:
             behind_ms=self.reading.millis_behind_latest,
             last_record=self._metrics.since_records,
             failures=self._failures.count,
+            stderr=_last(child) or self._last_words,
+            records=self._metrics.records,
         )
 
     async def _outcome(self, step: Callable[[], Awaitable[StateOutcome]]) -> StateOutcome:
@@ -300,8 +303,11 @@ class ShardConsumer:
         else:
             failure = self._failures.failed(error, self.state, settings)
         self._pause = failure.pause
-        await self._close()
-        self._failures.report(failure, child.stderr_tail if child else None)
+        try:
+            await self._close()
+        finally:  # also when this is cancelled: a failure is never silent
+            self._last_words = _last(child) or self._last_words
+            self._failures.report(failure, tuple(child.stderr_tail) if child else ())
 
     async def _ends(self) -> None:
         """Ends the reading and the child's input, and gives the child its grace to end."""
@@ -341,3 +347,8 @@ class ShardConsumer:
 
     def __repr__(self) -> str:
         return f"<ShardConsumer {self._shard} {self.state.name} {self._child!r}>"
+
+
+def _last(child: ChildProcess | None) -> str:
+    """Returns the last line of a child's standard error; empty where it has written none."""
+    return child.stderr_tail[-1] if child is not None and child.stderr_tail else ""

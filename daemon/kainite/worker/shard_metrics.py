@@ -26,9 +26,14 @@ TIMES: Final[dict[Action, Metric]] = {
 
 
 class ShardMetrics:
-    """Measures the time of calls, and counts records and failures."""
+    """Measures the time of calls, and counts records and failures.
+
+    Attributes:
+        records: how many records were processed.
+    """
 
     def __init__(self, shard_id: str, meter: Meter) -> None:
+        self.records = 0
         self._records_at: float | None = None
         self._shard = shard_id
         self._meter = meter
@@ -56,6 +61,7 @@ class ShardMetrics:
         """Counts a batch that the child has processed."""
         if batch.count:
             self._records_at = self._loop.time()
+        self.records += batch.count
         self._meter.observe(metric.RECORDS_PROCESSED, batch.count, self._shard)
         self._meter.observe(metric.DATA_BYTES_PROCESSED, batch.payload_bytes, self._shard)
 

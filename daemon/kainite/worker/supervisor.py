@@ -1,7 +1,8 @@
 """Runs the daemon: one lease keeper, one share in the log, and a consumer for each shard whose lease is held.
 
 Start: the daemon looks for the child's program, joins those who share the log, reads the target's catalogue, looks at
-the fleet, and then takes leases; a daemon that neither owns the log nor reaches its owner has no shard. Any failure
+the fleet, and then takes leases; a daemon that neither owns the log nor reaches its owner has no shard. Until then it
+waits for DynamoDB, Kinesis and the target, however long they are away (:mod:`kainite.base.outage`). Any other failure
 before that ends the daemon with an error.
 
 Stop, on the first SIGTERM or SIGINT: every child finishes its call, is asked ``shutdownRequested`` and ``leaseLost``
@@ -22,15 +23,18 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kainite.aws import clients as aws
-from kainite.base.errors import KainiteError, LogHeldError
+from kainite.base import service_manager
+from kainite.base.clock import boot_seconds
+from kainite.base.errors import KainiteError, StoppedError
 from kainite.base.garbage import collect_rarely
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
+from kainite.base.outage import wait_out
 from kainite.base.signals import until_stopped
 from kainite.child.program_lookup import find_program
 from kainite.kinesis.client import StreamClient
@@ -38,7 +42,7 @@ from kainite.leases.kcl3.membership import Membership
 from kainite.leases.keeper import LeaseKeeper
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.observe.health import LogMountState, WorkerFacts
+from kainite.observe.health import HealthLimits, LogMountState, WorkerFacts, judge
 from kainite.observe.meter import Meter
 from kainite.observe.publishing import publishing
 from kainite.observe.shard_status import ShardStatus
@@ -49,6 +53,8 @@ from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
 from kainite.worker.file_limit import needed, provide
 from kainite.worker.first_failure import raise_first
+from kainite.worker.health_log import HealthLog
+from kainite.worker.log_checks import checks_of
 from kainite.worker.output_stream import output_of
 from kainite.worker.reading_reports import report_reading
 from kainite.worker.retrieval_mode import open_retrieval
@@ -92,7 +98,8 @@ async def supervise(settings: Settings, stop: asyncio.Event, reload: asyncio.Eve
     with aws_threads():
         daemon = _Daemon(settings, stop, reload or asyncio.Event())
         async with publishing(settings, daemon.statuses, daemon.facts) as meter, daemon.duties(meter):
-            await daemon.run(meter)
+            with suppress(StoppedError):
+                await daemon.run(meter)
     event(logger, logging.INFO, "daemon stopped", worker=settings.leases.worker_id)
 
 
@@ -131,6 +138,7 @@ class _Daemon:
             backlog=log.backlog() if log else self._output.trouble if self._output else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
+            checks=checks_of(log, self._settings.current.uow.timeout),
             access=log.access.held.problem(time.time()) if log else "",
         )
 
@@ -158,7 +166,9 @@ class _Daemon:
         settings = self._settings.current
         kinesis = aws.client("kinesis", settings.aws)
         stream = StreamClient(kinesis, settings.stream.name, settings.stream.arn)
-        sources = await asyncio.to_thread(open_retrieval, kinesis, stream, settings, meter)
+        sources = await wait_out(
+            partial(open_retrieval, kinesis, stream, settings, meter), self._stop, f"stream {stream.name}"
+        )
         table = LeaseTable(self._dynamodb, settings.leases.table)
         keeper = LeaseKeeper(table, stream, settings.leases, settings.stream, stance=self._stance, meter=meter)
         self._keeper = keeper
@@ -181,7 +191,7 @@ class _Daemon:
                 async with _sharing(group, keeper, consumers, self._log):
                     await self._work(group, keeper, consumers)
         except BaseExceptionGroup as failures:
-            raise_first(failures, unless=LogHeldError)  # stopped before the log was reached
+            raise_first(failures, unless=StoppedError)  # stopped before the log was reached
         finally:
             await _give_back(keeper)
 
@@ -198,10 +208,16 @@ class _Daemon:
             ),
             name="settings",
         )
-        event(logger, logging.INFO, "daemon ready", stream=settings.stream.name,
-              application=settings.leases.application, worker=settings.leases.worker_id)  # fmt: skip
+        limits, leases = HealthLimits.of(settings), settings.leases
+        health = HealthLog(
+            lambda: judge(self.statuses(), self.facts(), limits), boot_seconds, partial(_tell_ready, settings),
+            stream=settings.stream.name, application=leases.application, worker=leases.worker_id,
+        )  # fmt: skip
+        telling = group.create_task(health.run(), name="health log")
         try:
             await self._stop.wait()
+            telling.cancel()
+            service_manager.tell(service_manager.STOPPING)
             belonging.cancel()  # a leader must assign no more leases to a worker that stops
             reloading.cancel()
             await consumers.stop()
@@ -212,6 +228,7 @@ class _Daemon:
             raise
         following.cancel()
         keeping.cancel()
+        telling.cancel()
 
 
 @asynccontextmanager
@@ -237,6 +254,10 @@ async def _keep(membership: Membership, keeper: LeaseKeeper) -> None:
     """Finds out what kind of fleet the worker belongs to, then takes and renews leases until it is cancelled."""
     await membership.begin()
     await keeper.run()
+
+
+def _tell_ready(settings: Settings) -> None:
+    service_manager.tell(service_manager.READY, service_manager.status(f"reads stream {settings.stream.name}"))
 
 
 async def _give_back(keeper: LeaseKeeper) -> None:

@@ -5,7 +5,6 @@ catalogue.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
@@ -15,10 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from kainite.base.clock import boot_seconds
-from kainite.base.errors import LogHeldError, StreamError, StreamUnavailableError
+from kainite.base.errors import StoppedError, StreamError
 from kainite.base.logs import event
-from kainite.base.retry import AWS_BACKOFF
-from kainite.base.waiting import wait_until_set
+from kainite.base.outage import wait_out
 from kainite.kinesis.client import StreamClient
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import Settings
@@ -104,7 +102,7 @@ async def open_units_of_work(
         meter: takes the metrics of units and of the log, while the owner is here.
 
     Raises:
-        LogHeldError: ``stop`` was set during that wait, or before the stream was identified.
+        StoppedError: ``stop`` was set during that wait, or while DynamoDB, Kinesis or the target was away.
         LogError: the log cannot be used, or is another stream's.
         CatalogueError: the target's tables cannot be used.
     """
@@ -123,7 +121,7 @@ async def open_units_of_work(
 
     apply = settings.apply
     load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
-    reading = group.create_task(CurrentCatalogue.read(load), name="catalogue")
+    reading = group.create_task(wait_out(load, stop, "the target, for its tables"), name="catalogue")
     store = DynamoDBStore(dynamodb, settings.log.table)
     audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)
     identity = await _identity(stream, stop) if stream is not None else None
@@ -131,14 +129,14 @@ async def open_units_of_work(
     access = await asyncio.to_thread(access_of, settings.service)
     opening = open_shared_log(
         store, settings.log, settings.uow, settings.stream.name, holders=LeaseHolders(read_holder, boot_seconds),
-        audit=audit, access=access, identity=identity, meter=meter,
+        audit=audit, access=access, identity=identity, meter=meter, stop=stop,
     )  # fmt: skip
     async with opening as (log, running):
         opened(log)
         watching = group.create_task(_watch(running), name="shared log")
         telling = group.create_task(tell_retention(stream, meter), name="retention") if stream is not None else None
         try:
-            catalogue = await reading
+            catalogue = CurrentCatalogue(load, await reading)
             log.judge_by(catalogue)
             await _reached(log, stop)
             now = stream.now if stream is not None else time.time
@@ -151,18 +149,12 @@ async def open_units_of_work(
 
 async def _identity(stream: StreamClient, stop: asyncio.Event) -> str | None:
     """Returns the stream's identity, as soon as Kinesis tells it; None when Kinesis will never tell it."""
-    for failures in itertools.count(1):
-        try:
-            return str(await asyncio.to_thread(stream.identity))
-        except StreamUnavailableError as error:
-            event(logger, logging.WARNING, "stream not identified, trying again", error=error)
-            if await wait_until_set(stop, AWS_BACKOFF.after(failures)):
-                raise LogHeldError("stopped before the stream was identified") from error
-        except StreamError as error:
-            event(logger, logging.WARNING, "stream not identified: a stream that replaces it will not be noticed",
-                  error=error)  # fmt: skip
-            return None
-    raise AssertionError("unreachable: the loop returns or raises")
+    try:
+        return str(await wait_out(stream.identity, stop, f"stream {stream.name}, for its identity"))
+    except StreamError as error:
+        event(logger, logging.WARNING, "stream not identified: a stream that replaces it will not be noticed",
+              error=error)  # fmt: skip
+        return None
 
 
 async def _watch(running: asyncio.Task[None]) -> None:
@@ -174,13 +166,13 @@ async def _reached(log: SharedLog, stop: asyncio.Event) -> None:
     """Waits until the log is reached.
 
     Raises:
-        LogHeldError: ``stop`` was set before.
+        StoppedError: ``stop`` was set before.
     """
     first = [asyncio.create_task(log.reached()), asyncio.create_task(stop.wait())]
     try:
         await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
         if not first[0].done():
-            raise LogHeldError(f"log {log.name.log} was not reached before the daemon was stopped")
+            raise StoppedError(f"log {log.name.log} was not reached before the daemon was stopped")
     finally:
         for task in first:
             task.cancel()

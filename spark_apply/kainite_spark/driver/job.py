@@ -46,11 +46,13 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 from kainite.base.errors import KainiteError, SparkStalledError, SparkUnavailableError, TargetRejectedError
 from kainite.base.logs import event
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.outcomes import outcomes_partition
+from kainite.log.state.unit_fields import unit_fields
 from kainite.observe import metric
 from kainite.owner.mount import LeaseWatch
 from kainite.settings import OnFailure
@@ -65,6 +67,7 @@ from kainite_spark.driver.pace import Pace
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog, Selection
+from kainite_spark.plan.passing import MAY_TOUCH, OVERTAKEN
 
 _LOG = logging.getLogger(__name__)
 
@@ -247,12 +250,13 @@ class _ApplyLoop:
         """Resolves the units that a person discards, by what the target has acknowledged."""
         if not self._backlog.withdrawn:
             return
-        withdrawn = list(self._backlog.withdrawn)
+        withdrawn = dict(self._backlog.withdrawn)
         committed = self._micro_batches.close(withdrawn)
         self._backlog.settle_withdrawn(committed)
-        for tid in withdrawn:
+        for tid, cause in withdrawn.items():
             found = "unit was applied before it could be discarded" if tid in committed else "unit discarded"
-            event(_LOG, logging.WARNING, found, uow=self._follower.units[tid].uow, id=tid)
+            unit = self._follower.units[tid]
+            event(_LOG, logging.WARNING, found, **unit_fields(unit.uow, tid, unit.tables), cause=cause)
         self._write_down(self._backlog.take_changes())
 
     def _stop_at_failure(self) -> None:
@@ -304,8 +308,15 @@ class _ApplyLoop:
         self._summary.outcomes.update(outcome.status for outcome in results)
         for outcome in results:
             if outcome.status is UnitStatus.FAILED:
-                uow = self._follower.units[outcome.tid].uow
-                event(_LOG, logging.ERROR, "unit failed", uow=uow, id=outcome.tid, cause=outcome.cause)
+                event(_LOG, logging.ERROR, "unit failed", **self._about(outcome), cause=outcome.cause)
+            elif outcome.cause is not None and MAY_TOUCH in outcome.cause:
+                event(_LOG, logging.WARNING, "failed unit not replaced", **self._about(outcome), cause=outcome.cause)
+            elif outcome.cause is not None and outcome.cause.startswith(OVERTAKEN):
+                event(_LOG, logging.WARNING, "failed unit replaced", **self._about(outcome), cause=outcome.cause)
+
+    def _about(self, outcome: Outcome) -> dict[str, Any]:
+        unit = self._follower.units[outcome.tid]
+        return unit_fields(unit.uow, unit.tid, unit.tables)
 
     def _wait_or_raise(self, problem: KainiteError) -> None:
         """Waits after a problem that may pass; raises any other problem."""
@@ -352,7 +363,9 @@ class _ApplyLoop:
 
 
 def _tell_of_delays(selection: Selection, outcomes: Iterable[Outcome]) -> None:
-    names = {unit.tid: unit.uow for unit in selection.units}
+    units = {unit.tid: unit for unit in selection.units}
     for outcome in outcomes:
         if outcome.status is UnitStatus.IN_PROGRESS:
-            event(_LOG, logging.WARNING, "unit delayed", uow=names[outcome.tid], id=outcome.tid, cause=outcome.cause)
+            unit = units[outcome.tid]
+            about = unit_fields(unit.uow, unit.tid, unit.tables)
+            event(_LOG, logging.WARNING, "unit delayed", **about, cause=outcome.cause)

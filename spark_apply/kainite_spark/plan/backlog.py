@@ -40,19 +40,21 @@ Invariants:
   others back;
 * a unit runs only after it was examined: no earlier unit that it conflicts with is failed, delayed or blocked then. A
   unit that comes out of its turn (again or delayed) conflicts with no earlier waiting unit either, else it
-  waits behind that one. The exception is a correction or reversal: it passes the failed units that it conflicts with,
-  provided that no other unit holds it back. When it commits, those failed units are discarded, and only then the
+  waits behind that one. The exception is a correction or reversal: it passes the failed units that it replaces, of
+  which it certainly writes a row (:mod:`kainite.log.state.corrections`), provided that no other unit holds it back, not
+  even a failed one that it may touch. When it commits, those failed units are discarded, and only then the
   units that they held back are examined again; when it fails, nothing changes for them. So it takes the failed units'
   place in the order: a unit that was blocked behind one of them comes earlier in the log and is applied later, and
   writes over what the correction wrote where both write a row. Every other pair of units that conflict keeps the
   log's order, the units that were blocked among themselves too. Two corrections of one failed unit never
   share a micro-batch: once the first one has committed, the second one corrects nothing, and waits for the units
   that were blocked behind the failed one;
-* with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do;
+* with ``onUowFailure=skip`` a failed unit holds back no other, and only delayed units do. A correction that commits
+  discards the failed units that it replaces, as with the other policies;
 * with ``targetConsistency=prefix`` one job instance applies all units in log order, and tries nothing behind a unit
-  that is busy or refused before that unit was tried again. A busy unit holds up all units behind it for
-  :data:`~kainite_spark.plan.busy_units.PATIENCE` seconds, in which it is tried alone, and is delayed only then; with
-  ``onUowFailure=stop`` it holds them up as long as it takes;
+  that is busy or refused before that unit was tried again. Busy units hold up all units behind them for
+  :data:`~kainite_spark.plan.busy_units.PATIENCE` seconds in all, in which one is tried alone, and are delayed then;
+  with ``onUowFailure=stop`` they hold them up as long as it takes;
 * the whole state can be folded anew from the log: a crash loses only the notes that a unit was refused
   once, or was delayed, and the unit is tried again.
 
@@ -70,14 +72,16 @@ from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
 
+import msgspec
+
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.unit_state import UnitState
 from kainite.settings import Consistency, OnFailure
-from kainite.uow.conflicts import ReadWriteSets, conflict
-from kainite.uow.delta import UnitKind
+from kainite.uow.conflicts import ReadWriteSets
 from kainite.uow.scheme import MIXED, Comparisons, Scheme
 from kainite_spark.plan.busy_units import PATIENCE, DelayedUnits, UnitInFront
 from kainite_spark.plan.holders import Holders
+from kainite_spark.plan.passing import OVERTAKEN, Passing
 from kainite_spark.plan.unreported import StatusAndCause, Unreported
 
 
@@ -129,7 +133,7 @@ class Backlog:
         self._schemes = Comparisons()
         self._holders = Holders(self._schemes)
         self._withdrawn: dict[int, str | None] = {}  # with who discards it
-        self._overtaken: dict[int, tuple[int, ...]] = {}  # the failed units that a correction passes
+        self._passing = Passing(units, self._schemes)
         self._met: dict[int, str] = {}  # why the target did not take a unit in progress at its latest try
         self._unreported = Unreported()
 
@@ -266,8 +270,7 @@ class Backlog:
         withdrawn, self._withdrawn = self._withdrawn, {}
         for tid, cause in withdrawn.items():
             if tid in committed:
-                if self._units[tid].kind is not UnitKind.NORMAL:
-                    self._passes_failed(self._units[tid])
+                self._passing.begin(unit := self._units[tid], self._passing.replaced(unit, self._failed))
                 self._commit(Outcome(tid, UnitStatus.COMMITTED))
             else:
                 self._known.discard(tid)
@@ -336,7 +339,7 @@ class Backlog:
             unit = self._units[self._waiting[0]]
             if chosen and (deltas + unit.count > max_deltas or not _comparable(chosen[0], unit)):
                 break
-            if self._corrects_the_same(unit, chosen):
+            if self._passing.corrects_the_same(unit, chosen):
                 break
             self._waiting.popleft()
             if self._may_run(unit):
@@ -358,7 +361,7 @@ class Backlog:
             ahead.add(self._units[tid])
         for tid in tids:
             unit = self._units[tid]
-            if self._waits_behind_another(unit, ahead) or self._corrects_the_same(unit, chosen):
+            if self._waits_behind_another(unit, ahead) or self._passing.corrects_the_same(unit, chosen):
                 late.append(tid)
                 ahead.add(unit)
             elif self._may_run(unit):
@@ -369,21 +372,18 @@ class Backlog:
     def _waits_behind_another(self, unit: UnitState, ahead: Holders) -> bool:
         return ahead.find(unit) is not None
 
-    def _corrects_the_same(self, unit: UnitState, chosen: Iterable[UnitState]) -> bool:
-        """Returns whether a unit is another correction of a failed unit that one of ``chosen`` passes."""
-        if unit.kind is UnitKind.NORMAL:
-            return False
-        passed = (tid for one in chosen for tid in self._overtaken.get(one.tid, ()))
-        return any(conflict(self._units[tid], unit) for tid in passed)
-
     def _may_run(self, unit: UnitState) -> bool:
         """Examines a unit; returns whether no unit holds it back, and otherwise blocks it."""
         # A failed unit that it passed before may have been judged anew, and fails then without conflicting with it.
-        self._overtaken.pop(unit.tid, None)
+        self._passing.end(unit.tid)
+        replaced = self._passing.replaced(unit, self._failed)
         blocker = self._holders.find(unit)
-        if blocker is not None and not (unit.kind is not UnitKind.NORMAL and self._passes_failed(unit)):
+        if blocker is not None and replaced:
+            blocker = self._without(replaced).find(unit)
+        if blocker is not None:
             self._block(unit, blocker)
             return False
+        self._passing.begin(unit, replaced)
         self._unreported.examined(unit.tid)
         return True
 
@@ -402,34 +402,38 @@ class Backlog:
         if self._delayed.remove(tid):
             self._release()
 
-    def _passes_failed(self, unit: UnitState) -> bool:
-        """Returns whether no other unit than the failed ones that it conflicts with holds a correction back."""
-        passed = [tid for tid in self._failed if tid < unit.tid and conflict(self._units[tid], unit)]
+    def _without(self, replaced: Collection[int]) -> Holders:
+        """Returns the units that would hold others back if these failed units were discarded."""
         rest = Holders(self._schemes)
-        for tid in sorted({*self._blocked, *self._failed, *self._delayed}.difference(passed)):
+        stuck = {*self._failing, *self._delayed}.difference(replaced)
+        for tid in sorted(stuck.union(self._blocked)):
             other = self._units[tid]
-            if tid in self._failed or tid in self._delayed or rest.find(other) is not None:
+            if tid in stuck or rest.find(other) is not None:
                 rest.add(other)
-        if rest.find(unit) is not None:
-            return False
-        self._overtaken[unit.tid] = tuple(sorted(passed))
-        return True
+        return rest
+
+    @property
+    def _failing(self) -> Collection[int]:
+        """Returns the failed units that hold others back."""
+        return () if self._policy is OnFailure.SKIP else self._failed
 
     def _commit(self, result: Outcome) -> None:
         self._known.discard(result.tid)
-        self._unreported.resolved(result)
-        overtaken = [tid for tid in self._overtaken.pop(result.tid, ()) if tid in self._failed]
+        unit = self._units[result.tid]
+        overtaken = [tid for tid in self._passing.end(result.tid) if tid in self._failed]
+        left = self._passing.left(unit, self._failed.keys() - overtaken)
+        self._unreported.resolved(result if left is None else msgspec.structs.replace(result, cause=left))
         for tid in overtaken:
             del self._failed[tid]
             self._known.discard(tid)
-            self._unreported.resolved(Outcome(tid, UnitStatus.DISCARDED, cause=f"overtaken by {result.tid}"))
+            self._unreported.resolved(Outcome(tid, UnitStatus.DISCARDED, cause=f"{OVERTAKEN} {result.tid}"))
         if overtaken:
             self._release()
         self._delay_is_over(result.tid)
 
     def _fail(self, tid: int, cause: str | None) -> None:
         self._failed[tid] = cause
-        self._overtaken.pop(tid, None)
+        self._passing.end(tid)
         self._unreported.changed(tid)
         if self._policy is not OnFailure.SKIP:
             self._holders.add(self._units[tid])
@@ -446,8 +450,7 @@ class Backlog:
         """Queues units and all blocked units for examination, which blocks a unit again if it still has to wait."""
         released, self._blocked = self._blocked, {}
         self._holders = Holders(self._schemes)
-        failed = () if self._policy is OnFailure.SKIP else self._failed
-        for tid in (*failed, *self._delayed):
+        for tid in (*self._failing, *self._delayed):
             self._holders.add(self._units[tid])
         self._wait([*tids, *released])
 
@@ -460,7 +463,7 @@ class Backlog:
         if tid in self._failed:
             return UnitStatus.FAILED, self._failed[tid]
         if tid in self._blocked:
-            return UnitStatus.BLOCKED, f"waits for {self._blocked[tid]}"
+            return UnitStatus.BLOCKED, self._passing.waits_for(tid, self._blocked[tid], self._failed)
         return UnitStatus.IN_PROGRESS, self._met.get(tid)
 
 

@@ -30,7 +30,11 @@ REST: Final = 4
 """The time for other units between two micro-batches of delayed units, in multiples of the time that the first took."""
 
 PATIENCE: Final = 60.0
-"""How long all units wait for a busy one with ``targetConsistency=prefix``, in seconds."""
+"""How long all units wait for busy ones with ``targetConsistency=prefix``, in seconds: for all busy units together.
+
+The seconds come back as fast as they were spent, while no unit is waited for. So a unit that is stuck behind several
+locked rows waits a minute in all, and not a minute for each row.
+"""
 
 _IN_FRONT: Final = Backoff.doubling(0.5, 2.0)
 """Pauses between the tries of a busy unit for which all others wait."""
@@ -100,22 +104,33 @@ class UnitInFront:
 
     def __init__(self) -> None:
         self.tid: int | None = None
-        self._since = self._due = 0.0
+        self._due = 0.0
         self._tries = 0
+        self._spent = 0.0  # seconds that all units have waited, as of ``_counted``
+        self._counted = 0.0
 
     def pauses(self, now: float) -> bool:
         """Returns whether there is such a unit, and its next try is not due yet."""
+        self._count(now)
         return self.tid is not None and now < self._due
 
     def busy(self, tid: int, now: float) -> float:
-        """Notes that the target was busy with a unit; returns for how many seconds all others have waited for it."""
+        """Notes that the target was busy with a unit; returns for how many seconds all others have waited.
+
+        They may have waited for another unit before, so short a time ago that the seconds have not come back.
+        """
+        self._count(now)
         if self.tid != tid:
-            self.tid, self._since, self._tries = tid, now, 0
+            self.tid, self._tries = tid, 0
         self._tries += 1
         self._due = now + _IN_FRONT.after(self._tries)
-        return now - self._since
+        return self._spent
 
     def leave(self, tid: int) -> None:
         """Notes that no unit waits for ``tid`` any more; does nothing if it is another unit than this one."""
         if self.tid == tid:
             self.tid = None
+
+    def _count(self, now: float) -> None:
+        passed, self._counted = now - self._counted, now
+        self._spent = max(0.0, self._spent + (passed if self.tid is not None else -passed))

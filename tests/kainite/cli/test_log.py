@@ -20,6 +20,9 @@ async def test_show_has_the_white_papers_columns(log_world: LogWorld) -> None:
     assert (rows[0]["instance"], rows[0]["queue"], rows[0]["signature"]) == (1, ["shard-0"], ["t(1)"])
     assert (rows[4]["trans_in"], rows[4]["trans_out"], rows[4]["number"]) == (3, 2, 17)
     assert rows[1]["cause"] == 'violates check "positive" [23514]'
+    assert rows[2]["cause"] == "waits for 1 (bad)"
+    assert rows[0]["age_s"] is None
+    assert all(0 <= row["age_s"] <= row["now_ms"] / 1000 for row in rows[1:])
 
 
 async def test_show_prints_a_table(log_world: LogWorld) -> None:
@@ -35,8 +38,11 @@ async def test_show_prints_a_table(log_world: LogWorld) -> None:
         "Trans ID In",
         "Trans ID Out",
         "Status",
+        "Age",
     ):
         assert heading in output
+    assert "now: 20" in output
+    assert "waits for 1 (bad)" in output
     assert 'violates check "positive" [23514]' in output
     assert "\x1b[" not in output, "colours only on a terminal"
 

@@ -106,7 +106,7 @@ async def test_a_unit_is_shown_with_its_deltas_and_what_it_waits_for(log_world: 
     ids = {row["uow"]: row["id"] for row in await log_world.rows()}
     assert output.splitlines() == [
         f"unit behind (id {ids['behind']}): blocked",
-        "cause: waits for 2",
+        "cause: waits for 2 (waiting)",
         "waits for: waiting (id 2), blocked",
         "waits for: bad (id 1), failed",
         f"root: bad (id 1), failed: {REFUSED}",

@@ -154,7 +154,9 @@ def test_heartbeats_follow_the_appends_and_outlive_a_silent_store(
     take_on_a_thread(bench.writer.append_steps(ENTRIES))
     next(steps)
     assert paused(steps.throw(LOST)) == 0.5
-    assert caplog.messages == ["log heartbeat not written"]
+    next(steps)
+    assert paused(steps.throw(LOST)) == 0.5
+    assert caplog.messages == ["heartbeat not written"], "once a minute"
     run(next(steps))
     assert bench.mount.head.high_water_mark == 1
 
@@ -201,3 +203,20 @@ async def test_a_cancelled_append_takes_no_further_step(bench: Bench) -> None:
     assert head.released
     assert bench.durable() == [0, 1]
     assert bench.writer.next_id == 0
+
+
+def test_a_heartbeat_brings_the_summary_of_its_moment_and_other_writes_keep_it(bench: Bench) -> None:
+    told = iter(["first", "second"])
+    writer = PartitionWriter(
+        bench.store, bench.mount, bench.mount.first_id, "log", logging.getLogger("test"), summary=lambda: next(told)
+    )
+    steps = writer.heartbeat_steps(1.0)
+    assert paused(next(steps)) == 1.0
+    run(next(steps))
+    assert bench.mount.head.summary == "first"
+    bench.mount.renew(0, 0, 0)
+    head = bench.store.read_head("p")
+    assert head is not None
+    assert head.summary == "first"
+    bench.mount.release()
+    assert bench.mounted("b").head.summary == "first", "until its first heartbeat the next owner has no other"

@@ -9,6 +9,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.owner.requests import ASKED, OK, REFUSED, RequestDecision, decide
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.signing import SignedDeltas
+from kainite.uow.touched.key import ROW
 from kainite.uow.touches import Touched
 
 IN_PROGRESS, COMMITTED, FAILED, BLOCKED, DISCARDED, DISCARDING = UnitStatus
@@ -45,7 +46,7 @@ def test_a_unit_whose_parts_came_late_is_applied_again_when_it_is_whole() -> Non
 
 
 def test_a_unit_whose_correction_may_be_applied_is_not_retried_before_that_has_failed() -> None:
-    folded, touched = FoldedLog(), Touched(frozenset({7}))
+    folded, touched = FoldedLog(), Touched(frozenset({7 | ROW}), tables=("t",), scheme="S")
     folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1), touched), 0)
     folded.apply(1, Entry(EntryKind.UNIT, UnitMeta("C", 1, kind=UnitKind.CORRECTION), touched), 0)
     folded.apply(2, Entry(EntryKind.STATUS, StatusMeta((Outcome(0, FAILED, cause="bad"),))), 0)
@@ -53,6 +54,15 @@ def test_a_unit_whose_correction_may_be_applied_is_not_retried_before_that_has_f
     assert refused.outcome is None
     assert "a correction, C (id 1), which is in progress and may be applied already" in refused.answer["message"]
     folded.apply(3, Entry(EntryKind.STATUS, StatusMeta((Outcome(1, FAILED, cause="bad"),))), 0)
+    assert decide(folded, "r", {"action": "retry", "uow": "T"}).outcome is not None
+
+
+def test_a_unit_that_a_correction_only_may_touch_is_retried() -> None:
+    folded, touched = FoldedLog(), Touched(frozenset({7}), tables=("t",), scheme="S")
+    folded.apply(0, Entry(EntryKind.UNIT, UnitMeta("T", 1), touched), 0)
+    folded.apply(1, Entry(EntryKind.UNIT, UnitMeta("C", 1, kind=UnitKind.CORRECTION), touched), 0)
+    outcomes = Outcome(0, FAILED, cause="bad"), Outcome(1, BLOCKED, cause="waits for 0")
+    folded.apply(2, Entry(EntryKind.STATUS, StatusMeta(outcomes)), 0)
     assert decide(folded, "r", {"action": "retry", "uow": "T"}).outcome is not None
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from kainite.child.json_lines.dialect import MAX_LINE
 from kainite.processors import frame
-from kainite.processors.frame import LINE_BYTES, _emit_lines
+from kainite.processors.frame import LINE_BYTES, Emitted, Record, _emit_lines, refused
+from kainite.uow.admission import Admission
+from kainite.uow.signing import Signing
 from support.postgresql_changes_child import UNIT, change, child
 from support.processor_child import LIMIT, Child
 
@@ -106,3 +108,22 @@ def test_deltas_too_long_for_one_answer_fail_their_units_and_the_answer_is_taken
     deltas = [delta for line in lines_of(*[4_000] * 4) for delta in line]
     assert ["refused" in delta for delta in deltas] == [False, False, True, True]
     assert f"its answer to one call {most}" in deltas[-1]["refused"]["cause"]
+
+
+def causes_of(*emitted: Emitted) -> dict[str, list[str]]:
+    """Returns the causes for which the log fails units, by unit."""
+    admission = Admission(Signing(None))
+    for line in _emit_lines(iter(emitted)):
+        admission.feed(line.encode())
+    return {unit.uow: [reject.cause for reject in unit.rejects] for unit in admission.take("nobody")}
+
+
+def test_what_a_processor_refuses_fails_its_unit_with_the_processors_cause() -> None:
+    record = Record(b'{"op":"truncate"}', "k", "s:1.0")
+    assert causes_of(refused("T-1", "TRUNCATE names no rows", record)) == {"T-1": ["TRUNCATE names no rows"]}
+
+
+def test_a_delta_too_long_for_a_line_fails_its_unit_with_its_length() -> None:
+    ((uow, (cause,)),) = causes_of({"uow": "T-1", "table": "t", "row": {"v": "x" * MAX_LINE}}).items()
+    assert uow == "T-1"
+    assert cause.startswith("a change of t takes 671089")

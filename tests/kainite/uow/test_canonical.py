@@ -112,6 +112,12 @@ def test_a_number_of_hundreds_of_digits_fits_a_column_with_a_scale() -> None:
     assert spelled("9" * 300 + ".001") == spelled("9" * 300) != spelled("8" * 300)
 
 
+def test_numbers_that_differ_in_a_digit_beyond_what_is_compared_have_no_spelling_of_their_own() -> None:
+    spelled = canonical_of([Column("n", "numeric", TypeFamily.NUMERIC)])
+    assert spelled(f"1{'0' * 1001}1") == spelled(f"1{'0' * 1001}2") == spelled("NaN") == ""
+    assert spelled("0." + "9" * 1000) not in ("1", "")
+
+
 def test_columns_of_types_that_do_not_compare_are_opaque() -> None:
     spelled = canonical_of([Column("a", "bigint", TypeFamily.INTEGER), Column("b", "text", TypeFamily.TEXT)])
     assert spelled(7) == spelled("eight")

@@ -60,6 +60,9 @@ def test_a_delta_is_read_and_written_back(item: dict[str, Any], expected: Delta)
         ({"ordinal": True}, "'ordinal' must be a whole number from 0"),
         ({"ordinal": 2**63}, "'ordinal' must be at most 9223372036854775807"),
         ({"tabel": "t"}, "unknown field 'tabel' in a delta"),
+        ({"refused": {"cause": "TRUNCATE names\nno rows", "place": "s:1"}}, "^TRUNCATE names no rows$"),
+        ({"refused": {"cause": " "}}, "'refused' must be an object with 'cause'"),
+        ({"refused": "TRUNCATE"}, "'refused' must be an object with 'cause'"),
     ],
 )
 def test_a_faulty_delta_is_refused(changes: dict[str, Any], message: str) -> None:

@@ -34,3 +34,10 @@ def test_a_table_that_became_a_partition_parts_units_on_it_from_those_on_its_who
     one, other = catalogue(whole, alone), catalogue(whole, replace(alone, part_of="whole"))
     assert parted(one, other, {"part"}, {"whole"})
     assert not parted(one, one, {"part"}, {"whole"})
+
+
+def test_a_table_that_gets_its_first_partition_parts_units_on_it_from_those_before() -> None:
+    # Its rows have other signatures from then on: a key may stand for several rows.
+    whole, part = (table(name, columns(id=INTEGER)) for name in ("whole", "part"))
+    one, other = catalogue(whole), catalogue(whole, replace(part, part_of="whole"))
+    assert parted(one, other, {"whole"}, {"whole"})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
 
-from kainite.base.errors import ChildExitedError, StreamError
+from kainite.base.errors import ChildExitedError, LogRequestError, StreamError
 from kainite.base.position import Position
 from kainite.child.events import Span
 from kainite.settings import ChildProtocol, ChildSettings, MarkersSettings, OnDeath
@@ -76,11 +77,33 @@ def test_the_part_in_flight_is_the_culprit() -> None:
 def test_records_are_reported_with_the_last_words_of_the_child(
     left_out: bool, poison: bool, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ChildFailures("s", settings()).report(Consequence(1, 3, BATCH, left_out, poison), ["one", "two"])
+    failure = Consequence(DIED, PROCESSING, 1, 3, BATCH, left_out, poison)
+    ChildFailures("s", settings()).report(failure, ["one", "two"])
     assert events(caplog, name) == [{"shard": "s", "first": 1, "last": 9, "tries": 3, "stderr": "one\ntwo"}]
 
 
 def test_a_failure_that_is_neither_poison_nor_left_out_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     failing = ChildFailures("s", settings())
-    failing.report(failing.failed(StreamError("gone"), PROCESSING, settings()), None)
+    failing.report(failing.failed(StreamError("gone"), PROCESSING, settings()), ["not of this failure"])
     assert [record.getMessage() for record in caplog.records] == ["shard failed"]
+    assert "stderr" not in events(caplog, "shard failed")[0]
+
+
+def test_the_first_failure_of_a_child_is_told_with_its_last_words(caplog: pytest.LogCaptureFixture) -> None:
+    failing = ChildFailures("s", settings())
+    failing.report(failing.failed(DIED, PROCESSING, settings(), batch=BATCH), ["Traceback", "KeyError: 'x'"])
+    (told,) = events(caplog, "shard failed")
+    assert (told["error"], told["stderr"], told["tries"]) == (DIED, "KeyError: 'x'", 1)
+
+
+def test_a_lease_that_was_handed_over_is_an_error_only_when_reading_anew_does_not_help(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    failing, refused = ChildFailures("s", settings()), LogRequestError("read on behind its position")
+    for _ in range(2):
+        failing.report(failing.failed(refused, PROCESSING, settings()))
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "shard read anew"),
+        ("ERROR", "shard failed"),
+    ]

@@ -140,7 +140,9 @@ async def test_a_poison_batch_is_reported_once_and_never_skipped(
         await until(lambda: transcript_actions(transcript).count("processRecords") >= 6)
     (report,) = events(caplog, "poison batch")
     assert report == {"shard": SHARD, "first": int(first), "last": int(second), "tries": 3, "stderr": "boom"}
-    assert len(events(caplog, "shard failed")) >= 5
+    failures = events(caplog, "shard failed")
+    assert len(failures) >= 5
+    assert failures[0]["stderr"] == "boom"
 
 
 async def test_a_checkpoint_is_written_and_answered_only_when_the_calls_emits_are_durable(

@@ -114,6 +114,7 @@ async def test_sigterm_lets_children_finish_and_gives_everything_back(world: Wor
     with daemon(path) as process:
         await until(lambda: "checkpoint" in actions(world, FIRST))
         await until(lambda: "checkpoint" in actions(world, SECOND))
+        await until(lambda: "daemon ready" in (world.tmp / "stderr").read_text())
         process.send_signal(signal.SIGTERM)
         status, errors = await end_of(process, world)
     assert status == 0, errors
@@ -121,7 +122,6 @@ async def test_sigterm_lets_children_finish_and_gives_everything_back(world: Wor
     assert actions(world, FIRST) == actions(world, SECOND) == whole_life
     items = world.dynamodb.scan(TableName=world.name)["Items"]
     assert all("leaseOwner" not in item for item in items)
-    assert "daemon ready" in errors
     assert "daemon stopped" in errors
 
 

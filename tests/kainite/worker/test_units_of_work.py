@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kainite.base.errors import CatalogueError, LogCorruptError, LogHeldError, LogRequestError
+from kainite.base.errors import CatalogueError, LogCorruptError, LogRequestError, StoppedError
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity
 from kainite.kinesis.client import StreamClient
@@ -112,7 +112,7 @@ async def test_a_stream_that_nobody_may_identify_is_collected(
         double.fail("DescribeStreamSummary", "LimitExceededException")
         double.fail("DescribeStreamSummary", "AccessDeniedException")
         await collect(settings, dynamodb, stream)
-    assert "stream not identified, trying again" in caplog.text
+    assert "waiting" in caplog.text
     assert "a stream that replaces it will not be noticed" in caplog.text
 
 
@@ -178,4 +178,4 @@ async def test_a_wish_to_stop_ends_the_wait_for_another_owners_log(settings: Set
     with pytest.raises(ExceptionGroup) as raised:
         async with asyncio.TaskGroup() as group, open_units_of_work(settings, dynamodb, group, stop, nobody):
             pass
-    assert raised.group_contains(LogHeldError)
+    assert raised.group_contains(StoppedError)

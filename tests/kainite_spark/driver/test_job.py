@@ -132,7 +132,11 @@ def test_a_failing_unit_fails_alone_and_holds_back_only_what_conflicts(
     assert world.journal() == ["T-0", "free"]
     assert world.log.statuses() == {"bad": FAILED, "behind": BLOCKED, "after": BLOCKED}
     assert "CHECK" in (world.log.state.units[world.log.tid("bad")].cause or "")
-    assert caplog.messages.count("unit failed") == 1
+    (failed,) = [vars(record)["kainite_fields"] for record in caplog.records if record.getMessage() == "unit failed"]
+    assert (failed["uow"], failed["id"]) == ("bad", world.log.tid("bad"))
+    assert failed["tables"] == "item, journal"
+    assert failed["help"] == "kainite uow show -p FILE bad"
+    assert "CHECK" in failed["cause"]
 
 
 def test_a_retry_after_mending_goes_first_and_those_behind_it_follow(world: World) -> None:

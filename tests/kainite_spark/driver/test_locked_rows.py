@@ -92,7 +92,10 @@ def test_the_log_shows_a_delayed_unit_as_in_progress_and_what_waits_for_it_as_bl
     assert world.log.statuses() == {"first": UnitStatus.IN_PROGRESS, "second": UnitStatus.IN_PROGRESS}
     assert "unit delayed" in caplog.messages
     (delayed,) = [record for record in caplog.records if record.getMessage() == "unit delayed"]
-    assert f"{first}" in str(vars(delayed))
+    told = vars(delayed)["kainite_fields"]
+    assert (told["uow"], told["id"], told["tables"]) == ("first", first, "item")
+    assert told["help"] == "kainite uow show -p FILE first"
+    assert "item: " in told["cause"]
     world.stop.clear()
     world.apply()
     assert world.items() == {1: 2, 2: 2}

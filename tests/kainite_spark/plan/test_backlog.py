@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,8 @@ from kainite.log.state.unit_state import UnitState
 from kainite.settings import Consistency, OnFailure
 from kainite.uow.conflicts import conflict
 from kainite.uow.delta import UnitKind
+from kainite.uow.scheme import MIXED
+from kainite.uow.touched.key import ROW
 from kainite.uow.touches import Touched
 from kainite_spark.plan.backlog import Backlog
 from kainite_spark.plan.busy_units import PATIENCE
@@ -25,8 +28,18 @@ IN_PROGRESS, DISCARDED = UnitStatus.IN_PROGRESS, UnitStatus.DISCARDED
 CORRECTION = UnitKind.CORRECTION
 
 
-def unit(tid: int, *written: int, read: Sequence[int] = (), kind: UnitKind = UnitKind.NORMAL) -> UnitState:
-    return unit_state(tid, written, read, kind=kind)
+ALL: Final = 100
+"""Signatures from here on stand for several rows each; the ones below for one."""
+
+
+def unit(
+    tid: int, *written: int, read: Sequence[int] = (), kind: UnitKind = UnitKind.NORMAL, scheme: str = "S"
+) -> UnitState:
+    return unit_state(tid, map(signature, written), map(signature, read), kind=kind, scheme=scheme, tables=("t",))
+
+
+def signature(of: int) -> int:
+    return of if of >= ALL else of | ROW
 
 
 def backlog_of(
@@ -244,6 +257,89 @@ def test_a_correction_waits_when_another_failed_unit_holds_back_what_it_conflict
     assert bench.statuses()[3] is BLOCKED
 
 
+def test_a_correction_waits_for_a_failed_unit_that_it_may_touch_and_says_so() -> None:
+    bench = Bench(broken={0, 1})
+    bench.add(unit(0, 1), unit(1, 2, ALL), unit(2, 1, kind=CORRECTION, read=[ALL]), unit(3, 1))
+    bench.settle()
+
+    assert bench.order == []
+    assert bench.statuses() == {0: FAILED, 1: FAILED, 2: BLOCKED, 3: BLOCKED}
+    cause = bench.shown[2][1] or ""
+    assert cause.startswith("waits for 1, which has failed: this correction may touch it")
+    assert cause.endswith("kainite uow discard T-1, or retry")
+
+    bench.broken = {0}
+    bench.held.retry(1)
+    bench.shown[1] = (IN_PROGRESS, None)
+    bench.settle()
+    assert bench.order == [1, 2, 3]
+    assert bench.shown[0] == (DISCARDED, "overtaken by 2")
+
+
+@pytest.mark.parametrize("why", ["a token of several rows", "another scheme", "no scheme", "mixed schemes"])
+def test_a_correction_replaces_no_unit_of_which_it_writes_no_certain_row(why: str) -> None:
+    schemes = {"another scheme": "R", "mixed schemes": MIXED}
+    failed = unit(0, ALL if why == "a token of several rows" else 1, scheme=schemes.get(why, "S"))
+    if why == "no scheme":
+        failed = unit_state(0, {signature(1)})
+    bench = Bench(broken={0})
+    bench.add(failed)
+    bench.settle()
+    bench.add(unit(1, 1, ALL, kind=CORRECTION))
+    bench.settle()
+    assert bench.statuses() == {0: FAILED, 1: BLOCKED}
+    bench.held.forget_resolved({0})
+    bench.settle()
+    assert bench.order == [1]
+
+
+def test_with_skip_a_correction_discards_the_failed_unit_that_it_replaces_and_names_those_that_it_may_touch() -> None:
+    bench = Bench(OnFailure.SKIP, broken=set(range(6)))
+    bench.add(*(unit(tid, *((1,) if tid == 2 else (ALL,))) for tid in range(6)))
+    bench.add(unit(6, 1), unit(7, 1, ALL, kind=CORRECTION), unit(8, 1))
+    bench.settle()
+
+    assert bench.order == [6, 7, 8]
+    assert bench.shown[2] == (DISCARDED, "overtaken by 7")
+    assert {bench.statuses()[tid] for tid in (0, 1, 3, 4, 5)} == {FAILED}
+    status, cause = bench.shown[7]
+    assert status is COMMITTED
+    assert (cause or "").startswith("T-0 (id 0), T-1 (id 1), T-3 (id 3) and 2 more stays failed: this correction")
+
+
+def test_with_skip_a_failed_correction_discards_nothing() -> None:
+    bench = Bench(OnFailure.SKIP, broken={0, 1})
+    bench.add(unit(0, 1), unit(1, 1, kind=CORRECTION))
+    bench.settle()
+    assert bench.statuses() == {0: FAILED, 1: FAILED}
+
+
+def test_with_skip_a_correction_waits_for_a_delayed_unit_and_then_replaces_the_failed_one() -> None:
+    bench = Bench(OnFailure.SKIP, broken={0}, busy={1})
+    bench.add(unit(0, 1), unit(1, 2), unit(2, 1, 2, kind=CORRECTION))
+    for _ in range(3):
+        bench.step()
+    assert bench.statuses() == {0: FAILED, 1: IN_PROGRESS, 2: BLOCKED}
+    bench.settle()
+    assert bench.order == [1, 2]
+    assert bench.shown[0] == (DISCARDED, "overtaken by 2")
+
+
+def test_what_a_failed_unit_held_back_goes_before_its_correction_if_a_person_discards_it_while_that_waits() -> None:
+    # 4 corrects 0, but waits for 1, which it may touch. 2 waits for 0 alone, and 3 for both.
+    bench = Bench(broken={0, 1})
+    bench.add(unit(0, 1), unit(1, ALL), unit(2, 1), unit(3, 1, ALL), unit(4, 1, ALL, kind=CORRECTION))
+    bench.settle()
+    bench.held.forget_resolved({0})
+    bench.shown[0] = (DISCARDED, None)
+    bench.settle()
+    assert bench.order == [2]
+    bench.held.forget_resolved({1})
+    bench.shown[1] = (DISCARDED, None)
+    bench.settle()
+    assert bench.order == [2, 3, 4]
+
+
 def test_a_unit_that_is_retried_while_a_correction_passes_it_goes_before_the_correction() -> None:
     bench = Bench(broken={0})
     bench.add(unit(0, 1))
@@ -307,7 +403,7 @@ def test_a_delayed_unit_waits_for_a_failed_one_that_holds_back_more_since(policy
     for _ in range(2):
         bench.step()
     bench.units[0] = unit(0, 1, 2)
-    bench.held.widen(0, Touched(frozenset({2})))
+    bench.held.widen(0, Touched(frozenset({signature(2)})))
     bench.settle()
 
     assert bench.order == ([1] if policy is OnFailure.SKIP else [])
@@ -408,9 +504,10 @@ def test_a_micro_batch_is_bounded_but_never_empty(max_units: int, max_deltas: in
     assert len(held.take(max_units, max_deltas).units) == expected
 
 
+TOKENS = st.sampled_from([0, 1, 2, ALL, ALL + 1])
 SHAPES = st.tuples(
-    st.sets(st.integers(0, 4), max_size=2),
-    st.sets(st.integers(0, 4), max_size=1),
+    st.sets(TOKENS, max_size=2),
+    st.sets(TOKENS, max_size=1),
     st.sampled_from([UnitKind.NORMAL, UnitKind.NORMAL, CORRECTION]),
     st.booleans(),
 )
@@ -539,15 +636,20 @@ class SerialModel(RuleBasedStateMachine):
         assert set(self.bench.held.unresolved()) == self.units.keys() - resolved
 
     def check_order(self, tid: int, before: list[int], failed: set[int]) -> None:
-        """Checks that each earlier unit in conflict is done, or failed and passed, or blocked by passed units alone."""
+        """Checks that each earlier unit in conflict is done, or failed and passed, or blocked by passed units alone.
+
+        A unit that is passed has failed, and certainly has a row of the correction.
+        """
         earlier = [self.units[e] for e in before if e < tid]
+        discarded = {e for e in failed if self.bench.shown[e] == (DISCARDED, f"overtaken by {tid}")}
+        assert discarded == {e.tid for e in earlier if e.tid in failed and self.replaces(tid, e)}
         if self.bench.policy is OnFailure.SKIP:
             done = self.bench.order[: self.bench.order.index(tid)]
             now_failed = failed | set(self.failed())
             for one in (e for e in earlier if conflict(e, self.units[tid]) and e.tid not in done):
                 assert one.tid in now_failed, f"{tid} overtook {one.tid}"
             return
-        passed = {e.tid for e in earlier if e.tid in failed and conflict(e, self.units[tid])}
+        passed = {e.tid for e in earlier if e.tid in failed and self.replaces(tid, e)}
         done = self.bench.order[: self.bench.order.index(tid)]
         # Passed units are discarded with the commit, done ones are gone: neither holds back, whatever it waited for.
         rest = [e for e in earlier if e.tid not in passed and e.tid not in done]
@@ -560,6 +662,10 @@ class SerialModel(RuleBasedStateMachine):
                 assert one.tid in held_back(earlier, failed), f"{one.tid} was free to go before {tid}"
                 assert one.tid not in held_back(rest, failed - passed), f"{one.tid} waits for others as well"
 
+    def replaces(self, tid: int, failed: UnitState) -> bool:
+        one = self.units[tid]
+        return one.kind is CORRECTION and any(row & ROW for row in one.written & failed.written)
+
     def unresolved(self) -> list[int]:
         return [tid for tid, status in self.bench.statuses().items() if status not in (COMMITTED, DISCARDED)]
 
@@ -571,9 +677,9 @@ def test_a_correction_passes_a_failed_correction_although_the_unit_that_this_one
     # 1 conflicts with 0, which it could not correct; 2 waits for 1 alone, so nothing but 1 holds 3 back.
     model = SerialModel()
     model.start(OnFailure.BLOCK)
-    reads_3, writes_3_and_4 = (set[int](), {3}, UnitKind.NORMAL, True), ({3, 4}, set[int](), CORRECTION, True)
+    writes_3, writes_3_and_4 = ({3}, set[int](), UnitKind.NORMAL, True), ({3, 4}, set[int](), CORRECTION, True)
     reads_4, writes_0_and_4 = (set[int](), {4}, UnitKind.NORMAL, False), ({0, 4}, set[int](), CORRECTION, False)
-    model.arrive([reads_3, writes_3_and_4, reads_4, writes_0_and_4])
+    model.arrive([writes_3, writes_3_and_4, reads_4, writes_0_and_4])
     while model.bench.held.waiting:
         model.apply_some(4, set())
     model.come_to_rest()
@@ -613,3 +719,14 @@ def test_with_prefix_a_unit_that_stays_busy_is_passed_after_a_minute_unless_the_
     held.settle([Outcome(0, IN_PROGRESS, cause="locked")], PATIENCE + 1)
     waits_on = policy is OnFailure.STOP
     assert held.take(9, 99, PATIENCE + 1.1).units == (() if waits_on else (units[1],)), "what conflicts never passes"
+
+
+def test_with_prefix_all_units_wait_a_minute_in_all_however_many_rows_are_locked() -> None:
+    locked, behind = [unit(tid, tid) for tid in range(3)], unit(9, 9)
+    held = backlog_of(*locked, behind, consistency=Consistency.PREFIX)
+    now = 0.0
+    while behind not in (chosen := held.take(99, 99, now)).units or chosen.units[0] is not behind:
+        tried = chosen.units[:1]
+        held.settle([Outcome(one.tid, IN_PROGRESS, cause="locked") for one in tried], now := now + 1.0)
+        assert now < 2 * PATIENCE, "an unrelated unit waits for ever"
+    assert PATIENCE <= now <= PATIENCE + 15

@@ -53,9 +53,19 @@ def test_the_unit_in_front_is_tried_after_pauses_and_tells_how_long_all_have_wai
     assert not front.pauses(10.5)
     assert front.busy(3, 11.0) == 1.0
     assert front.pauses(11.9), "the second pause is longer"
-    assert front.busy(4, 20.0) == 0.0, "another unit's time begins with its own first try"
+    assert front.busy(4, 20.0) == 10.0, "another unit's time goes on where the first one's ended"
     front.leave(3)
     assert front.tid == 4
     front.leave(4)
     assert front.tid is None
     assert not front.pauses(20.1)
+
+
+def test_the_time_that_all_have_waited_comes_back_while_no_unit_is_waited_for() -> None:
+    front = UnitInFront()
+    front.busy(3, 10.0)
+    assert front.busy(3, 40.0) == 30.0
+    front.leave(3)
+    assert front.busy(4, 50.0) == 20.0
+    front.leave(4)
+    assert front.busy(5, 500.0) == 0.0

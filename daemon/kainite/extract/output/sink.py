@@ -11,8 +11,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kainite.base.clock import boot_seconds
 from kainite.base.errors import StreamUnavailableError
 from kainite.base.logs import event
+from kainite.base.now_and_then import Counted
 from kainite.extract.patience import Patience
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.write.aggregating import aggregated
@@ -70,6 +72,7 @@ class Sink:
         self._shards = OpenShards(stream, by, refresh)
         self._writer = writer
         self._patience = patience
+        self._put_off = Counted(boot_seconds)
 
     async def open(self) -> int:
         """Lists the shards, before anything is extracted; returns how many take records.
@@ -100,7 +103,8 @@ class Sink:
                 break
             except StreamUnavailableError as error:
                 pause = self._patience.failed(error)
-                event(logger, logging.WARNING, "stream takes no records", error=error, pause=pause)
+                if times := self._put_off.happened():
+                    event(logger, logging.WARNING, "stream takes no records", error=error, times=times, pause=pause)
                 await asyncio.sleep(pause)
             except asyncio.CancelledError:
                 self._writer.give_up()

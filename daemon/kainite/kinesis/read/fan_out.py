@@ -166,13 +166,19 @@ class FanOutReader:
             return False
         if failure is Failure.EXPIRED:
             self._events.forget_continuation()
-        taken_over = error_code(error) == "ResourceInUseException"
+        if failure is Failure.THROTTLED:
+            self._stream.throttling.happened(self.shard_id, error)
+        else:
+            self._tell(failure, failures, error)
+        await asyncio.sleep(max(AWS_BACKOFF.after(failures), self._until_next_subscription()))
+        return True
+
+    def _tell(self, failure: Failure, failures: int, error: Exception) -> None:
+        taken_over = error_code(error) == "ResourceInUseException"  # the former holder of the lease still reads
         level = (logging.INFO if taken_over else logging.WARNING) + (10 if failures > LOUDER_AFTER else 0)
         event(
             logger, level, "subscription failed", shard=self.shard_id, failures=failures, why=failure.name, error=error
         )
-        await asyncio.sleep(max(AWS_BACKOFF.after(failures), self._until_next_subscription()))
-        return True
 
     def _until_next_subscription(self) -> float:
         return max(0.0, self._events.subscribed_at + SUBSCRIBE_INTERVAL_S - time.monotonic())

@@ -173,8 +173,10 @@ class PollingReader:
             self._meter.observe(EXPIRED_ITERATOR, 1, self.shard_id)
         if failure is Failure.THROTTLED:
             self._throttled_at = time.monotonic()
-        level = logging.ERROR if failures > ERROR_AFTER else logging.WARNING
-        event(logger, level, "read failed", shard=self.shard_id, failures=failures, why=failure.name, error=error)
+            self._stream.throttling.happened(self.shard_id, error)
+        else:
+            level = logging.ERROR if failures > ERROR_AFTER else logging.WARNING
+            event(logger, level, "read failed", shard=self.shard_id, failures=failures, why=failure.name, error=error)
         await asyncio.sleep(0 if failure is Failure.EXPIRED and failures == 1 else AWS_BACKOFF.after(failures))
         return True
 

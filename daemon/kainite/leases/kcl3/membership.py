@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, NoReturn
 from kainite.base.clock import boot_seconds, epoch_ms
 from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.logs import event
+from kainite.base.outage import OutageNotes
 from kainite.base.retry import AWS_BACKOFF, retry_async
 from kainite.base.time_limit import time_limit
 from kainite.leases.kcl3.coordinator_items import CoordinatorLayout
@@ -47,8 +48,6 @@ logger = logging.getLogger(__name__)
 
 SHORTEST_POLL_S = 1.0
 LONGEST_POLL_S = 10.0
-FIRST_TRIES = 20
-"""Failures of the first look before the worker gives up; later looks are repeated for ever."""
 LONGEST_WITHDRAWAL_S = 5.0
 
 
@@ -81,14 +80,12 @@ class Membership:
     async def begin(self) -> None:
         """Takes the first look, so that the stance is known; to be awaited before leases are taken.
 
+        A table that is away is waited for.
+
         Raises:
             LeaseTableError: the kind of the fleet could not be read, and waiting does not repair that.
         """
-
-        def failed(error: Exception, failures: int, pause: float) -> None:
-            event(logger, logging.WARNING, "fleet not looked at", failures=failures, error=error)
-
-        await retry_async(self._look, AWS_BACKOFF, tries=FIRST_TRIES, failed=failed)
+        await retry_async(self._look, AWS_BACKOFF, failed=OutageNotes("DynamoDB, for the kind of the fleet"))
 
     async def run(self) -> NoReturn:
         """Looks and reports until cancelled; then deletes this worker's entry."""

@@ -25,6 +25,7 @@ from kainite.base.checkpoint import SHARD_END
 from kainite.base.errors import KainiteError, LeaseTableUnavailableError
 from kainite.base.liveness import Sighting
 from kainite.base.logs import event
+from kainite.base.outage import OutageNotes
 from kainite.base.retry import AWS_BACKOFF
 from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
@@ -60,9 +61,6 @@ from kainite.observe.metric import (
 )
 
 logger = logging.getLogger(__name__)
-
-FIRST_TRIES = 20
-"""Failures of the first round before the worker gives up (as in KCL); later rounds are repeated for ever."""
 
 SHORTEST_REST = 0.05
 """Seconds between two rounds, at least."""
@@ -106,6 +104,7 @@ class LeaseTaker:
         self._steal_due = clock()
         self._last_round_at: float | None = None
         self._stopped = False
+        """Set when the table has answered a first whole round."""
         self._to_be_read: frozenset[str] | None = None
         self._behind_parents: frozenset[str] = frozenset()
 
@@ -135,9 +134,9 @@ class LeaseTaker:
         """Makes rounds until cancelled.
 
         Raises:
-            KainiteError: an error that waiting does not repair, or that has lasted since the start.
+            KainiteError: an error that waiting does not repair.
         """
-        failures, succeeded = 0, False
+        failures, succeeded, notes = 0, False, OutageNotes("the lease table")
         while True:
             self._held_leases.wake.clear()
             try:
@@ -145,10 +144,10 @@ class LeaseTaker:
                 failures, succeeded, self._last_round_at = 0, True, self._clock()
             except KainiteError as error:
                 failures += 1
-                if not error.retryable or (not succeeded and failures >= FIRST_TRIES):
+                if not error.retryable:
                     raise
-                event(logger, logging.WARNING, "leases not looked after", failures=failures, error=error)
                 wait = AWS_BACKOFF.after(failures) if succeeded else self._settings.leases.init_backoff
+                notes(error, failures, wait)
             await wait_until_set(self._held_leases.wake, wait)
 
     async def _round(self, *, create: bool) -> float:

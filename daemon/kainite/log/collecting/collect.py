@@ -86,6 +86,7 @@ from kainite.log.format.entry import (
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.unit_fields import UnitCommand, unit_fields
 from kainite.log.state.unit_state import UnitState
 from kainite.settings import Isolation, UowEnd, UowOrder, UowSettings
 from kainite.uow.delta import UnitEnd
@@ -258,7 +259,9 @@ def _collect_late(
     if unit.late.whole:
         told = unit.late.lacks or f"all {unit.count} deltas have come since"
         retry = "" if unit.obstacle else "; kainite uow retry applies the unit in its place"
-        event(_logger, logging.WARNING, "failed unit is whole now", uow=unit.uow, id=unit.tid, lacks=unit.late.lacks)
+        helps = UnitCommand.SHOW if unit.obstacle else UnitCommand.RETRY
+        event(_logger, logging.WARNING, "failed unit is whole now",
+              **unit_fields(unit.uow, unit.tid, unit.tables, helps), lacks=unit.late.lacks)  # fmt: skip
         cause = f"{unit.cause}; {told}{retry}"
         journal.write(EntryKind.STATUS, StatusMeta((Outcome(unit.tid, UnitStatus.FAILED, cause=cause),)))
 

@@ -43,7 +43,8 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collectio
     """
     journal = Journal(state, now_ms)
     waited = f"within {rules.timeout:g} s"
-    for unit in [unit for unit in state.open.values() if unit.uow in overdue and not unit.complete][:RELEASED]:
+    late = [unit for unit in state.open.values() if unit.uow in overdue and not unit.complete] if overdue else []
+    for unit in late[:RELEASED]:
         if rules.end is UowEnd.WATERMARK and unit.arrived_ms is not None and unit.end is None:
             cause = f"the stream's clock did not pass its commit time, {unit.time} ns, by uowGraceMillis {waited}"
             dispatch(journal, rules, unit, ended=Ended(late=cause))

@@ -11,6 +11,7 @@ from kainite.log.collecting.watermark import Ended
 from kainite.log.format.entry import EntryKind, Fault, FragmentMeta, SchemeMeta, UnitMeta
 from kainite.log.state.journal import Journal
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.unit_fields import unit_fields
 from kainite.settings import Isolation, UowEnd, UowSettings
 from kainite.uow.fragment import Fragment
 from kainite.uow.scheme import Scheme
@@ -33,7 +34,8 @@ def keep(journal: Journal, rules: UowSettings, shard: str, news: News, standing:
     """Writes a FRAGMENT entry: the unit stays open, or goes on collecting although it has failed."""
     fragment = news.fragment
     for reject in (*fragment.rejects, *fragment.misfits):
-        event(_logger, logging.ERROR, "delta refused", uow=fragment.uow, cause=reject.cause, line=reject.line)
+        event(_logger, logging.ERROR, "delta refused", **unit_fields(fragment.uow, tables=fragment.touched.tables),
+              shard=shard, cause=reject.cause, line=reject.line)  # fmt: skip
     watermark = rules.end is UowEnd.WATERMARK
     meta = FragmentMeta(
         uow=fragment.uow,
@@ -95,7 +97,8 @@ def dispatch(
         watermark=by_watermark,
     )
     if meta.cause:
-        event(_logger, logging.ERROR, "unit failed", uow=unit.uow, cause=meta.cause)
+        about = unit_fields(unit.uow, journal.state.next_id, (touched or unit.touched).tables)
+        event(_logger, logging.ERROR, "unit failed", **about, cause=meta.cause)
     if rules.isolation is not Isolation.SERIALIZE:
         touched = NOTHING
     elif touched is None:

@@ -30,8 +30,9 @@ The waiting times are not durable: after a crash every unit waits from the begin
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,6 +76,7 @@ class Waiting:
         self._near = near_of(timeout)
         self._clock = clock
         self._shards: frozenset[str] = frozenset()
+        self._behind_parents: frozenset[str] = frozenset()
         self._read: dict[str, float] = {}  # up to which time all records that arrived are in the log
         self._counted = 0.0
         self._at = clock()
@@ -83,13 +85,13 @@ class Waiting:
     def report(self, report: ReadingReport) -> None:
         """Takes a reader's report."""
         self._advance()
-        self._shards = report.shards
+        self._shards, self._behind_parents = report.shards, report.waiting
         for shard, age in report.read.items():
             self._read[shard] = max(self._read.get(shard, -math.inf), self._at - max(0.0, age))
         for shard in self._read.keys() - self._shards:
             del self._read[shard]
 
-    def overdue(self, names: Collection[str]) -> frozenset[str]:
+    def overdue(self, names: Set[str]) -> frozenset[str]:
         """Returns the units that have waited too long.
 
         Args:
@@ -97,13 +99,22 @@ class Waiting:
         """
         self._advance()
         now = _Begin(self._at, self._counted)
-        self._began = {name: self._began.get(name, now) for name in names}
-        horizon = self._horizon
-        return frozenset(
-            name
-            for name, began in self._began.items()
-            if self._counted - began.counted >= self._timeout and horizon - began.at >= self._timeout
-        )
+        for name in self._began.keys() - names:
+            del self._began[name]
+        self._began.update(dict.fromkeys(names - self._began.keys(), now))
+        # The units stand in the order in which their waits began: those that are overdue are in front.
+        at, counted = self._horizon - self._timeout, self._counted - self._timeout
+        over = itertools.takewhile(lambda one: one[1].counted <= counted and one[1].at <= at, self._began.items())
+        return frozenset(name for name, _ in over)
+
+    def behind(self) -> dict[str, float | None]:
+        """Returns for each shard that is to be read now the age of its horizon, seconds; None where nobody tells it.
+
+        A shard that waits for its parents is left out.
+        """
+        now = self._clock()
+        to_read = self._shards - self._behind_parents
+        return {shard: now - self._read[shard] if shard in self._read else None for shard in to_read}
 
     @property
     def _horizon(self) -> float:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from kainite.log.format.entry import UnitStatus
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.unit_state import IDENTITY_BYTES, SIGNATURE_BYTES, UNIT_BYTES
+from kainite.log.state.unit_state import DIGEST_BYTES, SIGNATURE_BYTES, UNIT_BYTES
 from kainite.settings import LogSettings
 
 
@@ -75,7 +75,7 @@ class OpenBacklog:
 
 def open_bytes(state: FoldedLog) -> int:
     """Returns about how many bytes of memory the units take that are being collected."""
-    return UNIT_BYTES * len(state.open) + (2 * SIGNATURE_BYTES + IDENTITY_BYTES) * state.open_deltas
+    return UNIT_BYTES * len(state.open) + (2 * SIGNATURE_BYTES + DIGEST_BYTES) * state.open_deltas
 
 
 def collects_too_many(state: FoldedLog, settings: LogSettings) -> bool:

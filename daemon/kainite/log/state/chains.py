@@ -1,20 +1,34 @@
 """The chains in which units wait: the unit at the end of a blocked unit's chain, and the units behind a unit. Pure.
 
 A blocked unit's cause names one unit that it waits for, by its transaction id. This unit may be blocked itself. The
-last
-unit of the chain is its *root*: a failed unit, which a person resolves, or a delayed unit, which goes on by itself.
+last unit of the chain is its *root*: a failed unit, which a person resolves, or a delayed unit, which goes on by
+itself.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from kainite.log.format.entry import UnitStatus
+from kainite.log.state.unit_state import UnitState
 
 _WAITS: Final = re.compile(r"waits for (\d+)")
+
+
+def named(cause: str | None, units: Mapping[int, UnitState]) -> str | None:
+    """Returns a cause with the name of the unit that it says to wait for: ``waits for 17 (T-4)``.
+
+    Args:
+        cause: a unit's cause.
+        units: units by transaction id; one that is not among them stays a number.
+    """
+    found = _WAITS.match(cause or "")
+    if cause is None or found is None or (holder := units.get(int(found[1]))) is None:
+        return cause
+    return f"{found[0]} ({holder.uow}){cause[found.end() :]}"
 
 
 class Chains:

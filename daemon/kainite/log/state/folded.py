@@ -25,7 +25,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from kainite.base.position import Position
@@ -48,6 +48,7 @@ from kainite.log.format.entry import (
 )
 from kainite.log.state.ended_units import EndedUnits, on_time_name
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.ordinal_pages import ordinals_in
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.unit_state import UnitState
 from kainite.log.state.units import UnitFold
@@ -178,7 +179,7 @@ class FoldedLog:
         if not meta.watermark or meta.arrived_ms is None or (unit := self.open.get(meta.uow)) is None:
             return
         due_ms = max(meta.arrived_ms, (meta.time or 0) // 1_000_000)
-        self.ended.add(on_time_name(meta.uow), due_ms, (*unit.ordinals, *unit.digests))
+        self.ended.add(on_time_name(meta.uow), due_ms, (*ordinals_in(unit.ordinals), *unit.digests))
         if meta.time is not None and meta.fault is not Fault.LATE:
             self.latest_time = max(self.latest_time or (0, ""), (meta.time, meta.uow))
 
@@ -217,6 +218,10 @@ class FoldedLog:
         """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
         tid = self._fold.late.get(uow)
         return None if tid is None else self.units.get(tid)
+
+    def late_units(self) -> Iterator[UnitState]:
+        """Yields the unresolved units that failed before they were whole: entries behind theirs may belong to them."""
+        return (self.units[tid] for tid in self._fold.late.values() if tid in self.units)
 
     def find(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit called ``uow``; None when there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kainite.log.format.entry import Digest, Fault, FragmentMeta, Natural
+from kainite.log.state.ordinal_pages import OrdinalPages, add_ordinals, has_ordinal
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.identity import Identity
 from kainite.uow.touches import Touched, TouchedSoFar
@@ -37,7 +38,7 @@ class OpenUnit(msgspec.Struct, array_like=True):
     fragments: list[Natural] = msgspec.field(default_factory=list)
     shards: list[str] = msgspec.field(default_factory=list)
     count: Natural = 0
-    ordinals: set[Natural] = msgspec.field(default_factory=set)
+    ordinals: OrdinalPages = msgspec.field(default_factory=dict)
     touched: TouchedSoFar = msgspec.field(default_factory=TouchedSoFar)
     end: UnitEnd | None = None
     causes: list[str] = msgspec.field(default_factory=list)
@@ -86,14 +87,14 @@ class OpenUnit(msgspec.Struct, array_like=True):
             shards=list(self.shards),
             causes=list(self.causes),
             misfits=list(self.misfits),
-            ordinals=set(self.ordinals),
+            ordinals=dict(self.ordinals),
             digests=set(self.digests),
             touched=self.touched.copy(),
         )
 
     def has(self, identity: Identity) -> bool:
         """Tells whether a delta with this identity has come."""
-        return identity in (self.ordinals if isinstance(identity, int) else self.digests)
+        return has_ordinal(self.ordinals, identity) if isinstance(identity, int) else identity in self.digests
 
     def add(self, tid: int, meta: FragmentMeta, touched: Touched) -> None:
         """Adds a FRAGMENT entry of this unit."""
@@ -102,7 +103,7 @@ class OpenUnit(msgspec.Struct, array_like=True):
             self.shards.append(meta.shard)
         self.touched.add(touched, meta.count, self.count)
         self.count += meta.count
-        self.ordinals.update(meta.ordinals)
+        add_ordinals(self.ordinals, meta.ordinals)
         self.digests.update(meta.digests)
         self.repeated += meta.repeated
         if meta.fault is Fault.INCOMPLETE:

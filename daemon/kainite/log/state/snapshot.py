@@ -38,7 +38,7 @@ from kainite.log.state.unit_state import UnitState
 from kainite.uow.scheme import Scheme, TableScheme
 from kainite.uow.touches import Touched
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 PART_BYTES = 1 << 20
 """Size of a part: far below every limit of a batch, and small enough for one step of anybody."""

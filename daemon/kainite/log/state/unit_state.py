@@ -9,6 +9,7 @@ import msgspec
 
 from kainite.log.format.entry import Fault, FragmentMeta, Natural, Outcome, RefitMeta, UnitMeta, UnitStatus
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.ordinal_pages import PAGE_BYTES
 from kainite.uow.delta import UnitKind
 from kainite.uow.touches import NOTHING, Touched, TouchedSoFar
 
@@ -21,8 +22,8 @@ UNIT_BYTES = 1_200
 SIGNATURE_BYTES = 150
 """About how many bytes a signature of an unresolved unit takes, in the unit's set and in a reader's index."""
 
-IDENTITY_BYTES = 100
-"""About how many bytes the identity of a delta takes, in a failed unit that still collects."""
+DIGEST_BYTES = 100
+"""About how many bytes the identity of a delta without an ordinal takes, in a unit that collects."""
 
 
 class UnitState(msgspec.Struct, frozen=True, array_like=True):
@@ -172,12 +173,10 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
     @property
     def memory(self) -> int:
         """Returns about how many bytes of memory the unit takes while it is unresolved."""
-        identities = 0 if self.late is None else len(self.late.ordinals) + len(self.late.digests)
+        late = self.late
+        identities = 0 if late is None else PAGE_BYTES * len(late.ordinals) + DIGEST_BYTES * len(late.digests)
         return (
-            UNIT_BYTES
-            + SIGNATURE_BYTES * (len(self.written) + len(self.read))
-            + 40 * len(self.fragments)
-            + IDENTITY_BYTES * identities
+            UNIT_BYTES + SIGNATURE_BYTES * (len(self.written) + len(self.read)) + 40 * len(self.fragments) + identities
         )
 
     def copy(self) -> UnitState:

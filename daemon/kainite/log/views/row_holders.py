@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kainite.base.errors import DeltaError, LogRequestError
+from kainite.log.state.chains import named
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.unit_state import UnitState
 from kainite.uow.catalogue.tables import Catalogue
@@ -56,12 +57,13 @@ def touchers(state: FoldedLog, catalogue: Catalogue | None, table: str, key: Map
     row = _row_signatures(catalogue, table, key)
     units = [unit for unit in state.units.values() if not row.isdisjoint(unit.written) or table in unit.unsigned]
     units.sort(key=lambda unit: unit.tid)
-    return [_toucher(unit, units[0] if index else None) for index, unit in enumerate(units)]
+    return [_toucher(unit, units[0] if index else None, state) for index, unit in enumerate(units)]
 
 
-def _toucher(unit: UnitState, holder: UnitState | None) -> Toucher:
+def _toucher(unit: UnitState, holder: UnitState | None, state: FoldedLog) -> Toucher:
     waits_for = holder.tid if holder else None
-    return Toucher(unit.tid, unit.uow, unit.status.value, unit.instance, waits_for, unit.cause)
+    cause = named(unit.cause, state.units)
+    return Toucher(unit.tid, unit.uow, unit.status.value, unit.instance, waits_for, cause)
 
 
 def _row_signatures(catalogue: Catalogue | None, table: str, key: Mapping[str, str]) -> set[int]:

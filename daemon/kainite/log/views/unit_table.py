@@ -7,13 +7,14 @@ entries' data. docs/operations.md, *Looking*, says what the columns mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogStore
 from kainite.log.format.deltas import delta_items
-from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
+from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.state.chains import named
 from kainite.log.state.loading import load_state, read_from_low
 from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.outcomes import outcomes_of, stored_batches
@@ -83,6 +84,17 @@ class LogRow:
             return None
         return (self.applied_ms - self.arrived_ms) / 1000
 
+    def age_s(self, now_ms: int) -> float | None:
+        """Returns the seconds since the unit was first heard of; None for one that is resolved, or without any time.
+
+        Args:
+            now_ms: the present time, milliseconds since the epoch.
+        """
+        times = (self.source_ms, self.arrived_ms, self.collected_ms, self.dispatched_ms)
+        first = min((time for time in times if time is not None), default=None)
+        resolved = self.status in (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
+        return None if resolved or first is None else max(0, now_ms - first) / 1000
+
 
 @dataclass(slots=True)
 class _Dispatched:
@@ -127,6 +139,11 @@ class UnitTable:
                 more = self._dispatched[tid]
                 row = dispatched_row(unit, self._units)
                 yield replace(row, signature=more.signature, trans_in=more.trans_in, offending=more.offending)
+
+    def first_entry_of(self, rows: Sequence[LogRow]) -> float:
+        """Returns the lowest id of an entry that dispatched units among ``rows`` consist of; infinity without one."""
+        ids = (self._fold.units[row.id].first_tid for row in rows if row.id is not None)
+        return min(ids, default=math.inf)
 
     def take(self, batch: Batch, first_id: int) -> None:
         """Applies a batch's entries from ``first_id`` on."""
@@ -175,7 +192,7 @@ def dispatched_row(unit: UnitState, units: TimedUnits) -> LogRow:
         status=unit.status.value,
         number=unit.number,
         kind=unit.kind.value,
-        cause=unit.cause,
+        cause=named(unit.cause, units.units),
         **asdict(units.of(unit.tid)),
     )
 

@@ -20,6 +20,7 @@ from typing import Final
 
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import KainiteError
+from kainite.base.outage import wait_out
 from kainite.base.position import Position
 from kainite.base.process_identity import ProcessIdentity, this_process
 from kainite.log.client import ReadingReport
@@ -284,6 +285,7 @@ async def open_shared_log(
     access: Access | None = None,
     identity: str | None = None,
     meter: Meter = SILENT,
+    stop: asyncio.Event | None = None,
 ) -> AsyncIterator[tuple[SharedLog, asyncio.Task[None]]]:
     """Creates the store and takes part in sharing the log.
 
@@ -292,13 +294,15 @@ async def open_shared_log(
         access: where this process listens, and who may connect; None means on loopback, and who has read HEAD.
         identity: the stream's identity, as :class:`SharedLog` takes it.
         meter: takes the owner's metrics.
+        stop: ends the wait for a store that is away; None where nothing does.
 
     Yields the log, which need not be reached yet, and the task that ends with the error that makes the log unusable.
 
     Raises:
+        StoppedError: ``stop`` was set while the store was away.
         KainiteError: the store cannot be used, or the port cannot be opened.
     """
-    await asyncio.to_thread(store.create)
+    await wait_out(store.create, stop or asyncio.Event(), "the log's table")
     access = access or Access()
     log = SharedLog(store, settings, uow, stream, holders, audit, clock, process, access, identity, meter)
     async with log.port_open(access), following_files(access.held, meter):

@@ -26,6 +26,7 @@ class Family:
         primary_keys: the primary keys, each set of columns once.
         unique_keys: the unique keys, each set of columns once.
         foreign_keys: the foreign keys with their parents' families, each once.
+        several: whether it has several tables, of which each may have a row with the same primary key.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Family:
     primary_keys: tuple[tuple[str, ...], ...]
     unique_keys: tuple[UniqueKey, ...]
     foreign_keys: tuple[ForeignKey, ...]
+    several: bool = False
 
     @property
     def computed(self) -> frozenset[str]:
@@ -64,6 +66,7 @@ def _family(name: str, tables: list[Table], catalogue: Catalogue) -> Family:
         tuple(keys.values()),
         tables[0].unique_keys if len(tables) == 1 else tuple(unique_keys.values()),
         tuple({_reference(key): key for key in foreign_keys}.values()),
+        len(tables) > 1,
     )
 
 

@@ -4,6 +4,24 @@ A token is whatever a :class:`TokenMaker` makes of a key's canonical value: a 64
 (``PLAIN``), which costs less where it is not stored. Values that may be equal to the target have the same token
 (:mod:`kainite.uow.canonical`); a token that stands for too much costs parallelism, never correctness. For
 the same reason values are joined without escaping.
+
+Some decisions need more than that two units *may* touch one row (:mod:`kainite.log.state.corrections`). So hashes tell
+what they stand for: the highest bit, :data:`ROW`, is set in the hash of a primary key's value that stands for one row,
+and in no other.
+
+=========================================  ===============================================================
+the token is                               :data:`ROW`
+=========================================  ===============================================================
+a row of one table, by its primary key     set
+a row of a partitioned table, or of one    not set: each partition, and each heir, may have a row with the
+that others inherit from                   key (the space is ``rows`` then)
+a row whose spelled key has an empty part  not set: opaque values are spelled so, and others of which several
+                                           are spelled alike
+a unique value, existence, a cascade, a    not set
+part, a whole, an overlap, a table
+=========================================  ===============================================================
+
+Keys of text that differ in spaces at the end alone are spelled alike, and count as one row.
 """
 
 from __future__ import annotations
@@ -12,13 +30,16 @@ import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from kainite.base.errors import DeltaError
 from kainite.uow.canonical import Canonical
 from kainite.uow.delta import Row
 
 _NULL = "\x00"
+ROW: Final = 1 << 63
+"""The bit that is set in the hashes that stand for one row each."""
+
 T = TypeVar("T", bound=Hashable)
 
 
@@ -81,21 +102,28 @@ class ColumnKey(Generic[T]):
 
 
 def _hashed(space: str, table: str, columns: Sequence[str]) -> Callable[[str], int]:
-    return partial(_digest, hashlib.blake2b("\0".join((space, table, *columns, "")).encode(), digest_size=8))
+    seed = hashlib.blake2b("\0".join((space, table, *columns, "")).encode(), digest_size=8)
+    return partial(_row_digest, seed, len(columns)) if space == "row" else partial(_digest, seed)
 
 
 def _digest(seed: hashlib.blake2b, spelled: str) -> int:
     state = seed.copy()
     state.update(spelled.encode())
-    return int.from_bytes(state.digest(), "big")
+    return int.from_bytes(state.digest(), "big") & ~ROW
+
+
+def _row_digest(seed: hashlib.blake2b, columns: int, spelled: str) -> int:
+    token = _digest(seed, spelled)
+    parts = spelled.split("\0")
+    return token | ROW if len(parts) == columns and all(parts) else token
 
 
 def _plain(space: str, table: str, columns: Sequence[str]) -> Callable[[str], str]:
     return "\0".join((space, table, *columns, "")).__add__
 
 
-HASHED: TokenMaker[int] = TokenMaker(_hashed, 0x9E3779B97F4A7C15.__xor__, int)
-"""64-bit BLAKE2b hashes as unsigned integers: the signatures."""
+HASHED: TokenMaker[int] = TokenMaker(_hashed, 0x1E3779B97F4A7C15.__xor__, int)
+"""The signatures: 63 bits of a BLAKE2b hash, below :data:`ROW`, as unsigned integers."""
 
 PLAIN: TokenMaker[str] = TokenMaker(_plain, "\1".__add__, hash)
 """Text, for one process."""

@@ -89,12 +89,14 @@ class Parent(Generic[T]):
         cascade: the tokens of the reference's cascade; None unless the foreign key acts.
         filled: the columns that may have a value where an insert does not name them.
         computed: whether a column is generated, so that any update may change it.
+        takes_along: whether the child is deleted with its parent (ON DELETE CASCADE).
     """
 
     key: ColumnKey[T]
     cascade: Cascade[T] | None
     filled: frozenset[str] = frozenset()
     computed: bool = False
+    takes_along: bool = False
 
     def fills_in(self, image: Row) -> bool:
         """Returns whether an insert of ``image`` may name a parent that is not told."""
@@ -128,6 +130,14 @@ class TablePlan(Generic[T]):
         if delta.op is Operation.UPDATE and not key.columns.isdisjoint(delta.row):
             return None
         return key.token(delta.key)
+
+    def takers(self, delta: Delta) -> set[T]:
+        """Returns the tokens of what a deleted row's parents write when they take it along (ON DELETE CASCADE)."""
+        read: set[T] = set()
+        for parent in self.parents:
+            if parent.takes_along and parent.cascade is not None:
+                parent.cascade.read_old(parent.key, {**delta.before, **delta.key}, read)
+        return read
 
     def exclusive(self, delta: Delta, rows: set[T]) -> None:
         """Adds the tokens of rows and unique values alone, as :meth:`add` does."""

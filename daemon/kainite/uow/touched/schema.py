@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic
 
 from kainite.uow.canonical import Canonical, canonical_of
-from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, ReferentialAction, UniqueKey
 from kainite.uow.touched.cascade import Cascades, Reach, Reference, reference_of
 from kainite.uow.touched.family import Family, families
 from kainite.uow.touched.key import ColumnKey, T, TokenMaker
@@ -36,7 +36,9 @@ class TouchedSchema(Generic[T]):
         family = self._families[table]
         told = [key for key in family.unique_keys if _tells(family, key)]
         return TablePlan(
-            rows=tuple(self._key("row", family, columns) for columns in family.primary_keys),
+            rows=tuple(
+                self._key("rows" if family.several else "row", family, columns) for columns in family.primary_keys
+            ),
             unique=tuple(self._key("unique", family, key.columns, key.nulls_distinct) for key in told),
             unclear=frozenset(
                 self.spelling.keyed("unique", family.name, (key.name,))("")
@@ -76,6 +78,7 @@ class TouchedSchema(Generic[T]):
             self._cascades.get(reference) if key.acts else None,
             family.filled.intersection(own),
             not family.computed.isdisjoint(own),
+            key.on_delete is ReferentialAction.CASCADE,
         )
 
     def _existence(self, table: str, reference: Reference, columns: Sequence[str]) -> ColumnKey[T]:

@@ -93,8 +93,8 @@ class _Later:
     def _may_be_gone(self, place: int) -> bool:
         delta = self.deltas[place]
         image = {**delta.before, **delta.key}
-        acting = (parent.key for parent in self.plans[place].parents if parent.cascade is not None)
-        return id(delta) in self.reached or any(key.token(image) is None and key.unknown(image) for key in acting)
+        taking = (parent.key for parent in self.plans[place].parents if parent.takes_along)
+        return id(delta) in self.reached or any(key.token(image) is None and key.unknown(image) for key in taking)
 
     def left_out(self, place: int, gone: set[str]) -> frozenset[str]:
         """Returns the columns of the delta that name a parent which is gone, and that a later update writes."""

@@ -110,7 +110,7 @@ class Stepper:
     def cascaded(self, deltas: Sequence[Delta]) -> list[Delta]:
         """Returns the deltas that the target may have made by itself when it is their turn.
 
-        They delete a row that another delete of the unit may take along, by a foreign key's action, or change a key
+        They delete a row that another delete of the unit may take along (ON DELETE CASCADE), or change a key
         that another change of the unit may change. A source lists both. Where parents and children cannot be told
         apart (a table that references itself, tables that do in a cycle), or the parent must come first (a key that
         moves with its parent's), the action is before the delta.
@@ -130,8 +130,8 @@ class Stepper:
         written = Counter((each.op is Operation.DELETE, token) for each in touched for token in each.cascades)
         return [
             delta
-            for delta, each in zip(deltas, touched, strict=True)
-            if _gives_up_its_key(delta) and _written_by_another(each, written)
+            for delta, each, plan in zip(deltas, touched, plans, strict=True)
+            if _gives_up_its_key(delta) and _written_by_another(each, _may_act_on(delta, each, plan), written)
         ]
 
     def _plan(self, name: str) -> TablePlan[str]:
@@ -253,10 +253,18 @@ def _gives_up_its_key(delta: Delta) -> bool:
     return delta.op is Operation.DELETE
 
 
-def _written_by_another(each: _Touched, written: Mapping[tuple[bool, str], int]) -> bool:
-    """Returns whether another delta of the same kind, deletes or changes, writes a cascade that this one reads."""
+def _may_act_on(delta: Delta, each: _Touched, plan: TablePlan[str]) -> set[str]:
+    """Returns the tokens of the actions that may have made the delta before its turn.
+
+    No other action than CASCADE deletes a row: a row that such an action passes by must be there.
+    """
+    return plan.takers(delta) if delta.op is Operation.DELETE else each.read
+
+
+def _written_by_another(each: _Touched, tokens: set[str], written: Mapping[tuple[bool, str], int]) -> bool:
+    """Returns whether another delta of the same kind, deletes or changes, writes a cascade among these tokens."""
     deletes = each.op is Operation.DELETE
-    return any(written.get((deletes, token), 0) > (token in each.cascades) for token in each.read)
+    return any(written.get((deletes, token), 0) > (token in each.cascades) for token in tokens)
 
 
 def _after(place: _Place, op: Operation) -> int:

@@ -224,7 +224,18 @@ class Notes:
         self.noted.append((metric, value, shard))
 
 
-async def test_throttling_is_waited_out_and_becomes_an_error_in_the_log(
+async def test_a_failing_stream_is_waited_out_and_becomes_an_error_in_the_log(
+    double: KinesisDouble, reader_at: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kainite.kinesis.read.polling.AWS_BACKOFF", Backoff((0.001,)))
+    double.fail("GetRecords", "InternalFailure", times=7)
+    put = double.put(b"1")
+    with caplog.at_level(logging.WARNING):
+        assert await read(reader_at(TRIM_HORIZON), 1) == [put]
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 5 + [logging.ERROR] * 2
+
+
+async def test_throttling_is_waited_out_and_is_one_line(
     double: KinesisDouble, reader_at: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kainite.kinesis.read.polling.AWS_BACKOFF", Backoff((0.001,)))
@@ -233,7 +244,7 @@ async def test_throttling_is_waited_out_and_becomes_an_error_in_the_log(
     put = double.put(b"1")
     with caplog.at_level(logging.WARNING):
         assert await read(reader_at(TRIM_HORIZON), 1) == [put]
-    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 5 + [logging.ERROR] * 2
+    assert [record.getMessage() for record in caplog.records] == ["reading is throttled"]
 
 
 async def test_broken_connections_and_replies_lose_and_double_nothing(double: KinesisDouble, reader_at: Open) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -179,11 +180,18 @@ async def test_an_unknown_version_fails_the_start(tables: Tables) -> None:
             pass
 
 
-async def test_a_role_for_the_lease_table_alone_will_do_in_a_2x_fleet(denied: Any) -> None:
+async def test_a_role_for_the_lease_table_alone_will_do_in_a_2x_fleet_and_is_told_once(
+    denied: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks: list[None] = []
+    denied.meta.events.register("before-call.dynamodb.DescribeTable", lambda **_: looks.append(None))
     tables = Tables(denied, unique("fleet"), single=True)
     tables.create()
     async with member(tables) as membership:
+        await until(lambda: len(looks) >= 4)
         assert membership.stance() is Stance.SHARE
+    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert warnings == ["coordinator table not readable: taken for a 2.x fleet"]
 
 
 async def test_a_role_for_the_lease_table_alone_will_do_where_everything_is_in_it(denied: Any) -> None:

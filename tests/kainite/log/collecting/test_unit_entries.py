@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kainite.log.collecting.unit_entries import digests_of, dispatch, note_scheme, offending_of, ordinals_of
+from kainite.log.collecting.standing import news_of, stand
+from kainite.log.collecting.unit_entries import digests_of, dispatch, keep, note_scheme, offending_of, ordinals_of
 from kainite.log.collecting.watermark import Ended
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch, Fault, SchemeMeta, UnitMeta
@@ -79,3 +80,32 @@ def test_identities_and_offending_lines_of_a_fragment() -> None:
     fragment = Fragment("T", identities=(3, b"d" * 16), misfits=(Reject("odd", "line"),))
     assert (ordinals_of(fragment), digests_of(fragment), offending_of(fragment)) == ((3,), (b"d" * 16,), "line")
     assert offending_of(Fragment("T")) is None
+
+
+def told(caplog: pytest.LogCaptureFixture) -> tuple[str, dict[str, Any]]:
+    (record,) = caplog.records
+    return record.getMessage(), {
+        key: value for key, value in record.__dict__["kainite_fields"].items() if key != "line"
+    }
+
+
+def test_a_unit_that_fails_is_told_with_its_id_its_tables_its_cause_and_what_helps(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    journal = Journal(FoldedLog(), 0)
+    note_scheme(journal, Scheme({"t": TableScheme("d", ())}))
+    unit = OpenUnit("T-17", 0, touched=TouchedSoFar.of(TOUCHED), causes=["bad"])
+    dispatch(journal, UowSettings(isolation=Isolation.RELAXED), unit)
+    about = {"uow": "T-17", "id": 1, "tables": "t", "help": "kainite uow show -p FILE T-17"}
+    assert told(caplog) == ("unit failed", {**about, "cause": "bad"})
+    assert len(journal.entries) == 2
+    assert journal.state.units[1].uow == "T-17"
+
+
+def test_a_delta_that_is_refused_is_told_with_its_unit_and_shard(caplog: pytest.LogCaptureFixture) -> None:
+    fragment = Fragment("T-17", touched=TOUCHED, rejects=(Reject("no key", "{}"),))
+    opened = OpenUnit("T-17", 0)
+    news = news_of(opened, fragment)
+    keep(Journal(FoldedLog(), 0), UowSettings(), "s-3", news, stand(opened, news))
+    about = {"uow": "T-17", "tables": "t", "help": "kainite uow show -p FILE T-17"}
+    assert told(caplog) == ("delta refused", {**about, "shard": "s-3", "cause": "no key"})

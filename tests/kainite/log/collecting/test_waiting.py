@@ -23,7 +23,7 @@ class Bench:
 
     @property
     def overdue(self) -> bool:
-        return bool(self.waiting.overdue(["T"]))
+        return bool(self.waiting.overdue({"T"}))
 
     def read(self, seconds: float, ages: dict[str, float] | None = None) -> bool:
         """Lets time pass, with a report each second; returns whether T is overdue at the end."""
@@ -120,7 +120,7 @@ def test_a_unit_that_was_gone_waits_anew() -> None:
     bench = Bench()
     bench.read(LIMIT + 3)
     assert bench.overdue
-    assert bench.waiting.overdue([]) == frozenset()
+    assert bench.waiting.overdue(set()) == frozenset()
     assert not bench.overdue
 
 
@@ -143,3 +143,11 @@ def test_never_overdue_before_its_limit_has_passed_and_all_that_arrived_in_it_is
             bench.waiting.report(ReadingReport(BOTH, {shard: age}))
         if bench.overdue:
             assert min(read.values()) >= began + 100.0
+
+
+def test_how_far_behind_each_shard_is_that_can_be_read_now() -> None:
+    bench = Bench()
+    shards = frozenset({"read", "unread", "child"})
+    bench.waiting.report(ReadingReport(shards, {"read": 2.0}, waiting=frozenset({"child"})))
+    bench.now += 3.0
+    assert bench.waiting.behind() == {"read": 5.0, "unread": None}

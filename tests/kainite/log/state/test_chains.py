@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.log.state.chains import Chains
+from kainite.log.format.entry import UnitMeta
+from kainite.log.state.chains import Chains, named
+from kainite.log.state.unit_state import UnitState
+from kainite.uow.touches import NOTHING
 
 CHAINS = Chains(
     [
@@ -35,3 +39,18 @@ def test_chains_end_whatever_the_causes_say(holders: dict[int, int]) -> None:
     for tid in holders:
         assert len(set(chains.before(tid))) == len(chains.before(tid))
         assert all(tid in chains.behind(holder) for holder in chains.before(tid) if holder != tid)
+
+
+@pytest.mark.parametrize(
+    ("cause", "shown"),
+    [
+        ("waits for 17", "waits for 17 (T-4)"),
+        ("waits for 17: locked", "waits for 17 (T-4): locked"),
+        ("waits for 18", "waits for 18"),
+        ("the row waits for 17", "the row waits for 17"),
+        (None, None),
+    ],
+)
+def test_a_cause_names_the_unit_that_is_waited_for(cause: str | None, shown: str | None) -> None:
+    holder = UnitState.dispatched(17, UnitMeta("T-4", 0), NOTHING)
+    assert named(cause, {17: holder}) == shown

@@ -1,4 +1,4 @@
-"""A failed unit whose correction may have been applied in its place."""
+"""The failed units that a correction replaces, and those whose correction may have been applied in their place."""
 
 from __future__ import annotations
 
@@ -8,15 +8,25 @@ from kainite.log.format.entry import Entry, EntryKind, Outcome, StatusMeta, Unit
 from kainite.log.state.corrections import correction_of
 from kainite.log.state.folded import FoldedLog
 from kainite.uow.delta import UnitKind
+from kainite.uow.scheme import MIXED
+from kainite.uow.touched.key import ROW
 from kainite.uow.touches import Touched
 
-ROW, OTHER = 7, 8
+SEVEN, OTHER, SEVERAL = 7 | ROW, 8 | ROW, 7
 
 
-def state(signature: int = ROW, kind: UnitKind = UnitKind.CORRECTION, status: UnitStatus | None = None) -> FoldedLog:
+def state(
+    signature: int = SEVEN,
+    kind: UnitKind = UnitKind.CORRECTION,
+    status: UnitStatus | None = None,
+    scheme: str | None = "S",
+) -> FoldedLog:
     """Returns a log with the failed unit F, which touches a row, and a unit C behind it."""
     folded = FoldedLog()
-    touched = (Touched(frozenset({ROW})), Touched(frozenset({signature})))
+    touched = (
+        Touched(frozenset({SEVEN, SEVERAL}), tables=("t",), scheme="S"),
+        Touched(frozenset({signature}), tables=("t",), scheme=scheme),
+    )
     metas = (UnitMeta("F", 1), UnitMeta("C", 1, kind=kind))
     for tid, (meta, one) in enumerate(zip(metas, touched, strict=True)):
         folded.apply(tid, Entry(EntryKind.UNIT, meta, one), 0)
@@ -25,7 +35,7 @@ def state(signature: int = ROW, kind: UnitKind = UnitKind.CORRECTION, status: Un
     return folded
 
 
-@pytest.mark.parametrize("status", [None, UnitStatus.BLOCKED])
+@pytest.mark.parametrize("status", [None, UnitStatus.BLOCKED, UnitStatus.DISCARDING])
 @pytest.mark.parametrize("kind", [UnitKind.CORRECTION, UnitKind.REVERSAL])
 def test_a_correction_of_a_row_of_it_that_is_under_way_is_found(kind: UnitKind, status: UnitStatus | None) -> None:
     folded = state(kind=kind, status=status)
@@ -38,12 +48,26 @@ def test_a_correction_of_a_row_of_it_that_is_under_way_is_found(kind: UnitKind, 
     "folded",
     [
         state(OTHER),
+        state(SEVERAL),
+        state(scheme="R"),
+        state(scheme=None),
+        state(scheme=MIXED),
         state(kind=UnitKind.NORMAL),
         state(status=UnitStatus.FAILED),
         state(status=UnitStatus.DISCARDED),
         state(status=UnitStatus.COMMITTED),
     ],
-    ids=["touches other rows", "is none", "has failed", "is discarded", "is committed"],
+    ids=[
+        "touches other rows",
+        "may touch it",
+        "other rules",
+        "no rules",
+        "several rules",
+        "is none",
+        "has failed",
+        "is discarded",
+        "is committed",
+    ],
 )
 def test_nothing_else_keeps_it_from_being_retried(folded: FoldedLog) -> None:
     assert correction_of(folded, folded.units[0]) is None

@@ -73,7 +73,7 @@ FRAGMENTS: dict[str, tuple[list[Entry], OpenUnit]] = {
     ),
     "signatures and ordinals accumulate": (
         [entry(FragmentMeta("T", "s0", 1, (1,)), [7], [8]), entry(FragmentMeta("T", "s0", 1, (2,)), [9])],
-        OpenUnit("T", NOW, [0, 1], ["s0"], 2, {1, 2}, TouchedSoFar({7, 9}, {8})),
+        OpenUnit("T", NOW, [0, 1], ["s0"], 2, {"0": 6}, TouchedSoFar({7, 9}, {8})),
     ),
     "the end comes with any of them": (
         [fragment(end=UnitEnd(2, 5, UnitKind.REVERSAL)), fragment()],

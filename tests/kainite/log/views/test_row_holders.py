@@ -63,7 +63,7 @@ def test_the_first_unresolved_unit_holds_the_row_and_the_others_wait(catalogue: 
     )
     assert touchers(state, catalogue, "orders", {"id": "17"}) == [
         Toucher(1, "T-1", "failed", 3, None, "violates a check"),
-        Toucher(3, "T-3", "blocked", None, 1, "waits for 1"),
+        Toucher(3, "T-3", "blocked", None, 1, "waits for 1 (T-1)"),
     ]
     assert [unit.id for unit in touchers(state, catalogue, "orders", {"id": "18"})] == [2]
     assert touchers(state, catalogue, "orders", {"id": "19"}) == []

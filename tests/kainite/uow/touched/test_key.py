@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kainite.base.errors import DeltaError
 from kainite.uow.canonical import canonical_of
 from kainite.uow.delta import Row
-from kainite.uow.touched.key import HASHED, PLAIN, ColumnKey
+from kainite.uow.touched.key import HASHED, PLAIN, ROW, ColumnKey
 from support.tables import INTEGER, TEXT, columns
 
 
@@ -71,4 +71,16 @@ def test_a_derived_token_is_no_keys_token(value: str) -> None:
 def test_hashes_are_the_same_in_every_process() -> None:
     token = HASHED.keyed("row", "t", ("id",))("1")
 
-    assert (token, HASHED.number(token)) == (7329506312037033642, 7329506312037033642)
+    assert (token, HASHED.number(token)) == (7329506312037033642 | ROW, 7329506312037033642 | ROW)
+
+
+def test_one_bit_tells_which_hashes_stand_for_one_row() -> None:
+    assert HASHED.keyed("row", "t", ("a", "b"))("1\x00x") & ROW
+    for space in ("rows", "unique", "existence", "part", "whole", "overlap", "table"):
+        assert not HASHED.keyed(space, "t", ("a",))("1") & ROW
+    assert not HASHED.derived(HASHED.keyed("existence", "t", ("a",))("1")) & ROW
+
+
+@pytest.mark.parametrize("value", ["", "1\x00", "\x00x", "1\x00x\x00", "1\x002\x003"])
+def test_a_key_of_which_a_part_has_no_spelling_of_its_own_stands_for_several_rows(value: str) -> None:
+    assert not HASHED.keyed("row", "t", ("a", "b"))(value) & ROW

@@ -74,6 +74,19 @@ def test_a_row_that_no_cascade_reaches_must_be_there(stores: Stores) -> None:
 
 
 @DATABASES
+@pytest.mark.parametrize("action", ["ON UPDATE CASCADE", "ON DELETE SET NULL"])
+@pytest.mark.parametrize("told", [True, False])
+def test_a_row_that_another_foreign_keys_cascade_passes_by_must_be_there(
+    stores: Stores, action: str, told: bool
+) -> None:
+    store = stores.open(OTHERS + f"CREATE TABLE twig (id bigint PRIMARY KEY, p bigint REFERENCES other {action});")
+    filled = store.unit(1, store.insert("other", id=1), store.insert("leaf", id=1, p=1))
+    unit = store.unit(2, store.delete("twig", {"p": 1} if told else {}, id=9), store.delete("other", {}, id=1))
+    assert store.statuses(filled, unit) == ["committed", "failed"]
+    assert store.rows("other") == [(1,)]
+
+
+@DATABASES
 def test_a_key_that_moves_with_its_parent(stores: Stores) -> None:
     store = stores.open(MOVED)
     lines = [store.insert("line", doc=1, no=no, v=0) for no in (1, 2)]

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The change records of Amazon Aurora DSQL to deltas.
 
 A record has the net effect of one transaction on one row, the transaction's id, and its commit time. Nothing says

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from support.processor_child import PROCESSORS
+from support.processor_child import PROCESSORS, command_of
 
 OWN = [f"--case={name}" for name in ("one-record", "odd-keys", "empty-payload", "binary-payload", "odd-text", "large")]
 
@@ -22,7 +22,7 @@ OWN = [f"--case={name}" for name in ("one-record", "odd-keys", "empty-payload", 
 def test_a_processor_conforms(name: str, cases: list[str]) -> None:
     folder = PROCESSORS / name
     tables = folder / "tables.json"
-    checked = [sys.executable, str(folder / "processor.py"), *(["--tables", str(tables)] if tables.exists() else [])]
+    checked = [*command_of(name), *(["--tables", str(tables)] if tables.exists() else [])]
     command = [sys.executable, "-m", "kainite", "conform", "--json", "--timeout", "60", *cases]
     command += ["--records", str(folder / "samples.jsonl"), "--", *checked]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)

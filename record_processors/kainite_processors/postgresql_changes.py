@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Turns the change records of ``kainite-extract-postgresql`` into deltas, with Amazon's library (amazon_kclpy)."""
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from kainite.capture.postgresql.row_pieces import in_records
 from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import Pipeline
-from support.processor_child import PROCESSORS
+from support.processor_child import command_of
 from support.stores import Database
 from support.waiting import eventually
 
@@ -47,7 +46,7 @@ def unit(number: int, *bodies: str) -> Iterator[bytes]:
 @pytest.mark.timeout(300)
 def test_a_large_row_arrives_whole_though_its_record_processor_is_killed_among_its_pieces(pipeline: Pipeline) -> None:
     body = os.urandom(BYTES // 2).hex()  # no compression makes it small
-    command = [sys.executable, str(PROCESSORS / "postgresql_changes" / "processor.py"), "--stream", pipeline.name]
+    command = [*command_of("postgresql_changes"), "--stream", pipeline.name]
     command += ["--region", "us-east-1", "--endpoint", pipeline.endpoint]
     path = pipeline.properties(executableName=" ".join(command), uowOrder="dense", failoverTimeMillis="20000")
     *pieces, main, small, end = unit(2, body, "x")

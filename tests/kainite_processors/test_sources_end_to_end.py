@@ -7,7 +7,6 @@ twice, and processors and daemon are killed in the middle: each unit stands in t
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ import pytest
 from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import SHARDS, Pipeline, emit
-from support.processor_child import PROCESSORS
+from support.processor_child import command_of
 from support.stores import Database
 from support.waiting import eventually
 
@@ -58,8 +57,7 @@ def pipeline(kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path) ->
 
 
 def properties(pipeline: Pipeline, processor: str, *options: str, **more: str) -> Path:
-    command = [sys.executable, str(PROCESSORS / processor / "processor.py")]
-    command += ["--tables", str(pipeline.folder / "tables.json"), *options]
+    command = [*command_of(processor), "--tables", str(pipeline.folder / "tables.json"), *options]
     return pipeline.properties(executableName=" ".join(command), **more)
 
 

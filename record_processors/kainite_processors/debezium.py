@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Debezium's change events, as Debezium Server puts them on Kinesis, to deltas and ends of units.
 
 A record's data is the event's value in JSON, with or without its schema; its partition key is the
@@ -129,7 +128,7 @@ def _change(event: Row, schemas: Schemas, record: Record, rules: DebeziumRules) 
         place = {"uow": uow, "ordinal": int(transaction["total_order"]) - 1}
         return [_delta(event, schemas, record, rules) | place]
     except MALFORMED as error:
-        return [refused(uow, f"a change that cannot be carried: {error!r}", record)]
+        return [refused(uow, _why(event, error), record)]
 
 
 def _by_source(event: Row, schemas: Schemas, record: Record, rules: DebeziumRules) -> list[Emitted]:
@@ -144,7 +143,13 @@ def _by_source(event: Row, schemas: Schemas, record: Record, rules: DebeziumRule
         place = {"time": _commit_ns(source), **_ordinal(source, event["op"])}
         return [{**_delta(event, schemas, record, rules), **uow, **place}]
     except MALFORMED as error:
-        return [refused(uow["uow"], f"a change that cannot be carried: {error!r}", record)]
+        return [refused(uow["uow"], _why(event, error), record)]
+
+
+def _why(event: Row, error: Exception) -> str:
+    source = event.get("source")
+    table = source.get("table") if isinstance(source, dict) else None
+    return f"a change ({event['op']}) of {table} that cannot be carried: {error!r}"
 
 
 def _source_transaction(source: Row) -> str:

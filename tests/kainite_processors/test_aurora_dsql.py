@@ -7,7 +7,6 @@ placeholder (the name of a row in pieces) it is replaced.
 from __future__ import annotations
 
 import json
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,9 @@ from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
 from kainite.uow.delta import Delta, UnitEnd, parse_delta
 from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
+from kainite_processors.aurora_dsql import expected
 from support.names import unique
-from support.processor_child import PROCESSORS, Child
+from support.processor_child import Child
 
 TX = "ffthunp5stx6ffs2vyfqoatmfu"
 COMMITTED = 1705318200000000000
@@ -348,7 +348,7 @@ def test_pieces_of_tables_that_are_left_out_are_not_looked_for() -> None:
     mains[1]["source"]["table"] = "audit"
     ahead = Ahead(Search)
     records = [Record(json.dumps(main).encode(), "k", "s:1.0") for main in mains]
-    runpy.run_path(str(PROCESSORS / "aurora_dsql" / "processor.py"))["expected"](records, ahead, {"public.audit"})
+    expected(records, ahead, {"public.audit"})
     ahead.find(SplitImage("1", 2, 0, 0.0, 0.0))
     assert asked == ["1", "3"]
 

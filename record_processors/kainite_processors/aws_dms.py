@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The records of AWS DMS's Kinesis target to deltas and ends of units.
 
 DMS sends no event for the end of a transaction. But each transaction's records are numbered from
@@ -68,7 +67,8 @@ def deltas_of(record: Record, rules: DmsRules) -> list[Emitted]:
     try:
         return [*ends, _delta(message, rules) | {"uow": uow, "ordinal": _ordinal(metadata)}]
     except MALFORMED as error:
-        return [*ends, refused(uow, f"a change that cannot be carried: {error!r}", record)]
+        cause = f"a change of {metadata.get('table-name')} that cannot be carried: {error!r}"
+        return [*ends, refused(uow, cause, record)]
 
 
 def _ends(metadata: Row, rules: DmsRules) -> list[Emitted]:

@@ -235,7 +235,7 @@ def test_a_change_that_cannot_be_carried_fails_its_own_unit_and_ends_the_one_bef
     ended, failed = admitted(child.records(record))
     assert (ended.uow, ended.ends, ended.rejects) == ("4", (UnitEnd(2),), ())
     assert (failed.uow, failed.ends) == ("5", ())
-    assert "a change that cannot be carried" in failed.rejects[0].line
+    assert failed.rejects[0].cause.startswith("a change of foo that cannot be carried: ")
 
 
 @pytest.mark.parametrize("body", [b"no json", b"", b"7", {"uow": "x"}, {"metadata": {"record-type": "data"}}])
