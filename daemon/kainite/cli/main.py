@@ -29,6 +29,7 @@ _OWN = {
 # so that listing them imports nothing.
 _HELP = {
     "apply": "Apply units of work to the target: the PySpark job.",
+    "replicate": "Make a replica of an existing PostgreSQL database.",
     "demo": "The whole way on embedded parts: pgbench, Kinesis, the log, Spark.",
 }
 
