@@ -165,10 +165,10 @@ def test_a_list_of_parts_reads_back() -> None:
         b"",
         b"[]",
         b"{}",
-        packed(version=2),
-        packed(version=2, parts=["x"]),
-        packed(version=2, parts=[]),
-        packed(version=1, parts=[1]),
+        packed(version=3),
+        packed(version=3, parts=["x"]),
+        packed(version=3, parts=[]),
+        packed(version=2, parts=[1]),
     ],
 )
 def test_what_is_no_list_of_parts_is_refused(data: bytes) -> None:
