@@ -88,6 +88,7 @@ class Waiting:
         self._near = near_of(timeout)
         self._clock = clock
         self._shards: frozenset[str] = frozenset()
+        self._behind_parents: frozenset[str] = frozenset()
         self._read: dict[str, float] = {}  # up to which time all records that arrived are in the log
         self._counted = 0.0
         self._at = clock()
@@ -97,7 +98,7 @@ class Waiting:
     def report(self, report: ReadingReport) -> None:
         """Takes a reader's report."""
         self._advance()
-        self._shards = report.shards
+        self._shards, self._behind_parents = report.shards, report.waiting
         for shard, age in report.read.items():
             self._read[shard] = max(self._read.get(shard, -math.inf), self._at - max(0.0, age))
         for shard in self._read.keys() - self._shards:
@@ -124,6 +125,15 @@ class Waiting:
             self._marks.pop()  # nothing has counted since: both waits end by the time that counts together
         if next_id > (self._marks[-1].below if self._marks else self._over):
             self._marks.append(_Mark(next_id, self._at, self._counted))
+
+    def behind(self) -> dict[str, float | None]:
+        """Returns for each shard that is to be read now the age of its horizon, seconds; None where nobody tells it.
+
+        A shard that waits for its parents is left out.
+        """
+        now = self._clock()
+        to_read = self._shards - self._behind_parents
+        return {shard: now - self._read[shard] if shard in self._read else None for shard in to_read}
 
     @property
     def _horizon(self) -> float:
