@@ -44,8 +44,8 @@ MOST_DELTAS: Final = 10_000_000
 """The most deltas of one unit.
 
 A delta with an ordinal and one signature takes about 80 bytes of the owner while its unit is being collected, and 190
-when the unit is dispatched, since its signatures are copied then: a unit of the most deltas takes 0.8 GB, and 1.9 GB for
-a moment. Without an ordinal a delta takes about 100 bytes more, and each further signature as much as the first.
+when the unit is dispatched, since its signatures are copied then: a unit of the most deltas takes 0.8 GB, and 1.9 GB
+for a moment. Without an ordinal a delta takes about 100 bytes more, and each further signature as much as the first.
 """
 
 MOST_SIGNATURES: Final = 20_000_000
