@@ -11,6 +11,7 @@ from typing import Any
 from simulation.mutation import Instead, Mutation, answering, value
 
 COLLECTING_TESTS = "tests/kainite/log/collecting/test_malformed.py"
+LARGE_TESTS = "tests/kainite/log/collecting/test_too_large.py"
 OWNER_TESTS = "tests/kainite/owner"
 REFUSED_TESTS = "tests/kainite/peers/sharing/test_refused_appends.py"
 
@@ -46,6 +47,11 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("no source's unit has a name that the log gives", "kainite.log.collecting.collect:_reserved",
          value(lambda rules, fragment: fragment),
          f"{COLLECTING_TESTS}::test_a_unit_named_as_one_that_stands_for_numbers_fails_and_is_not_lost"),
+    _off("a unit that is too large is not kept", "kainite.log.collecting.collect:within_bounds",
+         value(lambda unit, news: news),
+         f"{LARGE_TESTS}::test_one_with_more_fails_for_good_and_holds_its_tables_back"),
+    _off("what a unit that is too large has touched holds its tables back", "kainite.uow.touches:TouchedSoFar.blur",
+         answering(None), f"{LARGE_TESTS}::test_one_with_more_fails_for_good_and_holds_its_tables_back"),
     _off("an owner that has failed tells nothing that it has folded", "kainite.owner.append_queue:AppendQueue._check",
          answering(None), f"{REFUSED_TESTS}::test_its_units_fail_with_the_cause_and_the_log_lives_on"),
     _off("an append that breaks the owner is set aside", "kainite.peers.sharing.refused_appends:set_aside",

@@ -128,7 +128,7 @@ class LogUpkeep:
                 more = False
                 return ()
             began = clock()
-            entries = expire(state, self._uow, epoch_ms(), self._waiting.overdue(state.open.keys()))
+            entries = expire(state, self._uow, epoch_ms(), self._waiting.overdue(state.open, state.next_id))
             more = len(entries) >= RELEASED
             self._rested_at = clock() + REST * (clock() - began)
             return entries

@@ -30,6 +30,11 @@ class Touched(msgspec.Struct, frozen=True, array_like=True):
     unsigned: tuple[str, ...] = ()
     scheme: str | None = None
 
+    @property
+    def size(self) -> int:
+        """Returns how many signatures there are."""
+        return len(self.written) + len(self.read)
+
 
 NOTHING: Final = Touched()
 
@@ -66,6 +71,16 @@ class TouchedSoFar(msgspec.Struct, array_like=True):
         self.unsigned.update(more.unsigned)
         if deltas:
             self.scheme = merged(self.scheme, more.scheme) if before else more.scheme
+
+    @property
+    def size(self) -> int:
+        """Returns how many signatures there are."""
+        return len(self.written) + len(self.read)
+
+    def blur(self) -> None:
+        """Forgets all signatures: of no table that the deltas touch is it known any more which rows."""
+        self.written, self.read = set(), set()
+        self.unsigned |= self.tables
 
     def with_(self, more: Touched, deltas: int, before: int) -> Touched:
         """Returns what the unit would touch with further deltas; this value stays. Arguments as in :meth:`add`."""

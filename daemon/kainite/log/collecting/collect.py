@@ -21,6 +21,8 @@ number is (:mod:`kainite.log.state.recent_units`)     use a number once, so the 
 two ends that agree                                   the second end is dropped
 two ends that disagree                                the unit fails
 more deltas than announced                            the unit fails
+more deltas or signatures than the log takes of one   the unit fails (:mod:`kainite.log.collecting.too_large`)
+unit
 a delta that does not fit the target's catalogue      the unit fails when it is whole; its deltas are kept, and a
                                                       retry judges them anew
 overdue: not all deltas, or no end                    the unit fails, with what is missing
@@ -62,6 +64,7 @@ import msgspec
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.log.collecting.standing import COPY, News, Standing, judge, may_go, news_of, stand, wrong_number
+from kainite.log.collecting.too_large import within_bounds
 from kainite.log.collecting.unit_entries import (
     dispatch,
     keep,
@@ -168,7 +171,7 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
     state = journal.state
     unit = state.open.get(fragment.uow)
     unit = unit or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens the unit in the log; this is a stand-in
-    news = news_of(unit, fragment)
+    news = within_bounds(unit, news_of(unit, fragment))
     if news.dropped:
         event(_logger, logging.WARNING, "deltas sent again, dropped", deltas=news.dropped, uow=unit.uow, shard=shard)
     if news.nothing:
@@ -179,7 +182,7 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
         return True
     note_scheme(journal, news.fragment.scheme)
     going = standing.complete and may_go(standing.number, state, rules)
-    if going and standing.whole and rules.end is UowEnd.MARKER:
+    if going and standing.whole and rules.end is UowEnd.MARKER and not news.beyond:
         _dispatch_with(journal, rules, shard, unit, news, standing)
     else:
         keep(journal, rules, shard, news, standing)
@@ -240,7 +243,7 @@ def _collect_late(
         copies: the identities of deltas in the fragment that another unit has.
     """
     assert unit.late is not None
-    news = news_of(unit.late, fragment, copies)
+    news = within_bounds(unit.late, news_of(unit.late, fragment, copies))
     if news.nothing:
         return
     numbered = unit.late.end is not None
@@ -272,9 +275,10 @@ def _collect_straggler(journal: Journal, rules: UowSettings, shard: str, late: S
     if (unit := journal.state.collecting(name)) is not None:
         _collect_late(journal, rules, shard, unit, late.fragment, late.copies)
         return
-    news = news_of(OpenUnit(name, journal.now_ms), late.fragment, late.copies)
+    begun = OpenUnit(name, journal.now_ms)
+    news = within_bounds(begun, news_of(begun, late.fragment, late.copies))
     note_scheme(journal, news.fragment.scheme)
-    keep(journal, rules, shard, news, stand(OpenUnit(name, journal.now_ms), news))
+    keep(journal, rules, shard, news, stand(begun, news))
     dispatch(journal, rules, journal.state.open[name], ended=Ended(late=late.cause))
 
 

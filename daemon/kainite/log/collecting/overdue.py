@@ -39,11 +39,11 @@ def expire(state: FoldedLog, rules: UowSettings, now_ms: int, overdue: Collectio
         state: the folded log, which the entries change.
         rules: the settings by which units are collected.
         now_ms: the time of the entries, in milliseconds since the epoch.
-        overdue: the open units that have waited too long.
+        overdue: the names of units that have waited too long; those in front go first.
     """
     journal = Journal(state, now_ms)
     waited = f"within {rules.timeout:g} s"
-    late = [unit for unit in state.open.values() if unit.uow in overdue and not unit.complete] if overdue else []
+    late = [state.open[uow] for uow in overdue if uow in state.open and not state.open[uow].complete]
     for unit in late[:RELEASED]:
         if rules.end is UowEnd.WATERMARK and unit.arrived_ms is not None and unit.end is None:
             cause = f"the stream's clock did not pass its commit time, {unit.time} ns, by uowGraceMillis {waited}"

@@ -33,17 +33,19 @@ class News:
         fragment: the fragment without the deltas that the unit has already.
         dropped: how many deltas of the fragment were left out.
         repeated: how many of the dropped deltas have no ordinal.
+        beyond: whether the unit is too large with the fragment (:mod:`kainite.log.collecting.too_large`).
     """
 
     fragment: Fragment
     dropped: int = 0
     repeated: int = 0
+    beyond: bool = False
 
     @property
     def nothing(self) -> bool:
         """Tells whether the fragment has nothing new, so that the log needs no entry for it."""
         fragment = self.fragment
-        return not (fragment.count or fragment.ends or fragment.rejects or self.repeated)
+        return not (fragment.count or fragment.ends or fragment.rejects or self.repeated or self.beyond)
 
 
 def news_of(unit: OpenUnit, fragment: Fragment, copies: Collection[Identity] = ()) -> News:

@@ -48,10 +48,11 @@ def keep(journal: Journal, rules: UowSettings, shard: str, news: News, standing:
         digests=digests_of(fragment),
         repeated=news.repeated,
         misfits=tuple(misfit.cause for misfit in fragment.misfits),
+        fault=Fault.TOO_LARGE if news.beyond else None,
         without=fragment.without,
         time=fragment.time,
         arrived_ms=fragment.arrived_ms,
-        watermark=watermark and bool(fragment.count or fragment.rejects),  # copies delay nothing
+        watermark=watermark and bool(fragment.count or fragment.rejects or news.beyond),  # copies delay nothing
     )
     journal.write(EntryKind.FRAGMENT, meta, fragment.touched, fragment.piece, fragment.signed)
 

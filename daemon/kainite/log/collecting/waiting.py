@@ -26,18 +26,23 @@ a shard ends                                         its children take its place
 ===================================================  ============================================================
 
 The waiting times are not durable: after a crash every unit waits from the beginning.
+
+Units are opened in the order of their first entries. So a look notes one *mark* for all units that it finds new: the id
+that the log's next entry will have, and the time. A look costs what is overdue, not what is open.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Set
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from kainite.base.clock import boot_seconds
 from kainite.log.client import ReadingReport
+from kainite.log.state.open_unit import OpenUnit
 
 NEAR_S: Final = 120.0
 """The oldest horizon of a shard that is near its tip, seconds.
@@ -56,9 +61,16 @@ def near_of(timeout: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Begin:
-    """The beginning of a unit's wait: the time, and how much time had counted by then, in seconds."""
+class _Mark:
+    """The beginning of some units' waits.
 
+    Attributes:
+        below: the units are those whose first entry has a lower id, and that no earlier mark stands for.
+        at: when the waits began, seconds.
+        counted: how much time had counted by then, seconds.
+    """
+
+    below: int
     at: float
     counted: float
 
@@ -80,7 +92,8 @@ class Waiting:
         self._read: dict[str, float] = {}  # up to which time all records that arrived are in the log
         self._counted = 0.0
         self._at = clock()
-        self._began: dict[str, _Begin] = {}
+        self._marks: deque[_Mark] = deque()
+        self._over = 0  # units whose first entry has a lower id have waited too long
 
     def report(self, report: ReadingReport) -> None:
         """Takes a reader's report."""
@@ -91,21 +104,27 @@ class Waiting:
         for shard in self._read.keys() - self._shards:
             del self._read[shard]
 
-    def overdue(self, names: Set[str]) -> frozenset[str]:
-        """Returns the units that have waited too long.
+    def overdue(self, opened: Mapping[str, OpenUnit], next_id: int) -> dict[str, None]:
+        """Returns the names of the units that have waited too long, in the order in which they were opened.
 
         Args:
-            names: the names of all open units; other units are forgotten.
+            opened: all open units, in the order of their first entries.
+            next_id: the id of the log's next entry.
         """
         self._advance()
-        now = _Begin(self._at, self._counted)
-        for name in self._began.keys() - names:
-            del self._began[name]
-        self._began.update(dict.fromkeys(names - self._began.keys(), now))
-        # The units stand in the order in which their waits began: those that are overdue are in front.
+        self._mark(next_id)
         at, counted = self._horizon - self._timeout, self._counted - self._timeout
-        over = itertools.takewhile(lambda one: one[1].counted <= counted and one[1].at <= at, self._began.items())
-        return frozenset(name for name, _ in over)
+        while self._marks and self._marks[0].counted <= counted and self._marks[0].at <= at:
+            self._over = self._marks.popleft().below
+        over = itertools.takewhile(lambda unit: unit.fragments[0] < self._over, opened.values())
+        return {unit.uow: None for unit in over}
+
+    def _mark(self, next_id: int) -> None:
+        """Lets the waits of the units that are new at this look begin."""
+        if self._marks and self._marks[-1].counted == self._counted:
+            self._marks.pop()  # nothing has counted since: both waits end by the time that counts together
+        if next_id > (self._marks[-1].below if self._marks else self._over):
+            self._marks.append(_Mark(next_id, self._at, self._counted))
 
     def behind(self) -> dict[str, float | None]:
         """Returns for each shard that is to be read now the age of its horizon, seconds; None where nobody tells it.

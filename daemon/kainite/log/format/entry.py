@@ -81,7 +81,7 @@ class Fault(StrEnum):
     """The kind of fault that made a unit fail before it could be applied.
 
     Attributes:
-        MALFORMED: an emitted line was no delta, or the unit contradicts itself; no retry can apply it.
+        MALFORMED: an emitted line was no delta, the unit contradicts itself, or it is too large; no retry can apply it.
         INCOMPLETE: deltas, or the end, did not come in time; when they have come after all, a retry applies it.
         LATE_NUMBER: its number had been given up, and units with later numbers went first, or a unit whose name is not
             remembered any more may have had it; a retry applies it.
@@ -91,6 +91,7 @@ class Fault(StrEnum):
         LATE: with ``uowEnd=watermark``: it came after its unit, or with ``uowOrder=time`` a unit with a later commit
             time, was dispatched, or its commit time is one that the stream's clock does not reach; a retry applies it.
         MISFIT: deltas do not fit the target's catalogue as it was; they are in the log, and a retry judges them anew.
+        TOO_LARGE: of FRAGMENT entries alone: the unit is larger than the log takes, and will fail as MALFORMED.
     """
 
     MALFORMED = "malformed"
@@ -100,6 +101,7 @@ class Fault(StrEnum):
     MISSING_NUMBER = "missing number"
     LATE = "late"
     MISFIT = "misfit"
+    TOO_LARGE = "too large"
 
 
 @value_class(frozen=True, slots=True, order=True)
@@ -163,7 +165,8 @@ class FragmentMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.F
         repeated: how many deltas without an ordinal were dropped, because an equal one had come.
         misfits: why deltas of the data do not fit the target's catalogue.
         fault: INCOMPLETE when the unit is given up here, before its turn; ``causes`` then holds that cause alone, and
-            the cause ceases to count when the unit is whole.
+            the cause ceases to count when the unit is whole. TOO_LARGE when deltas came that the log does not keep: the
+            entry has their tables alone, and the unit's earlier identities and signatures count no more.
         without: the places of deltas in the entry's array that do not count: the unit has them from before.
         time: the latest commit time that the deltas tell, nanoseconds since the epoch.
         arrived_ms: the latest arrival of a record of theirs, milliseconds since the epoch by Kinesis' clock.

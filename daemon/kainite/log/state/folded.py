@@ -90,7 +90,7 @@ class FoldedLog:
         self.waiting_bytes = 0
         """About how much memory the units that are not resolved take."""
         self.open_deltas = 0
-        """How many deltas the units have that are being collected."""
+        """How many deltas the units have that are being collected, without units that are too large."""
         self.schemes: dict[str, Scheme] = {}
         self.misfits: dict[int, None] = {}
         self.ended = EndedUnits()
@@ -131,7 +131,7 @@ class FoldedLog:
             self._remember_ended(entry.meta)
             self._leave_ready(entry.meta.uow)
             if (opened := self.open.get(entry.meta.uow)) is not None:
-                self.open_deltas -= opened.count
+                self.open_deltas -= opened.held
             unit = self._fold.dispatch(tid, entry, entry.meta)
             self._dispatched(entry.meta)
             self._wait_for(unit)
@@ -139,6 +139,8 @@ class FoldedLog:
         if isinstance(entry.meta, FragmentMeta) and entry.meta.uow not in self._fold.late:  # most of the others
             if entry.meta.end is not None:  # it may take the unit's number away
                 self._leave_ready(entry.meta.uow)
+            if entry.meta.fault is Fault.TOO_LARGE and (opened := self.open.get(entry.meta.uow)) is not None:
+                self.open_deltas -= opened.held
             self._collected(self._fold.collect(tid, entry, entry.meta, time_ms))
             self.open_deltas += entry.meta.count
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from kainite.log.format.entry import Digest, Fault, FragmentMeta, Natural
@@ -9,6 +11,9 @@ from kainite.log.state.ordinal_pages import OrdinalPages, add_ordinals, has_ordi
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.identity import Identity
 from kainite.uow.touches import Touched, TouchedSoFar
+
+MOST_CAUSES: Final = 100
+"""The most causes, and the most misfits, that an open unit keeps: people read the first, and each was logged."""
 
 
 class OpenUnit(msgspec.Struct, array_like=True):
@@ -23,14 +28,16 @@ class OpenUnit(msgspec.Struct, array_like=True):
         ordinals: the ordinals of the deltas that have one.
         touched: the rows and tables that the deltas touch.
         end: the unit's end; None before the end has come.
-        causes: why the unit will fail.
+        causes: why the unit will fail; the first :data:`MOST_CAUSES`.
         offending: the emitted line that was no delta.
         digests: the identities of the deltas without an ordinal.
         repeated: how many deltas without an ordinal were dropped, because an equal one had come.
-        misfits: why deltas that have come do not fit the target's catalogue.
+        misfits: why deltas that have come do not fit the target's catalogue; the first :data:`MOST_CAUSES`.
         given_up: why the unit was given up before its turn came; this cause counts while the unit is not whole.
         time, arrived_ms: the latest ones that decide when the unit ends
             (:class:`~kainite.log.format.entry.FragmentMeta`); None where the watermark does not end it.
+        too_large: whether the unit is larger than the log takes (:mod:`kainite.log.collecting.too_large`): its
+            identities and signatures are not held any more, and deltas that come are not counted.
     """
 
     uow: str
@@ -49,6 +56,7 @@ class OpenUnit(msgspec.Struct, array_like=True):
     given_up: str | None = None
     time: int | None = None
     arrived_ms: int | None = None
+    too_large: bool = False
 
     @property
     def number(self) -> int | None:
@@ -69,6 +77,11 @@ class OpenUnit(msgspec.Struct, array_like=True):
     def complete(self) -> bool:
         """Tells whether the end has come, and either all deltas or a cause for which the unit fails anyway."""
         return self.whole or (self.end is not None and (bool(self.causes) or self.given_up is not None))
+
+    @property
+    def held(self) -> int:
+        """Returns how many deltas there are of which the identity is held."""
+        return 0 if self.too_large else self.count
 
     @property
     def lacks(self) -> str | None:
@@ -98,7 +111,8 @@ class OpenUnit(msgspec.Struct, array_like=True):
 
     def add(self, tid: int, meta: FragmentMeta, touched: Touched) -> None:
         """Adds a FRAGMENT entry of this unit."""
-        self.fragments.append(tid)
+        if not self.too_large or not self.fragments:
+            self.fragments.append(tid)
         if meta.shard not in self.shards:
             self.shards.append(meta.shard)
         self.touched.add(touched, meta.count, self.count)
@@ -109,13 +123,21 @@ class OpenUnit(msgspec.Struct, array_like=True):
         if meta.fault is Fault.INCOMPLETE:
             self.given_up = "; ".join(meta.causes)
         else:
-            self.causes.extend(meta.causes)
-        self.misfits.extend(meta.misfits)
+            self.causes.extend(meta.causes[: MOST_CAUSES - len(self.causes)])
+        self.misfits.extend(meta.misfits[: MOST_CAUSES - len(self.misfits)])
         self.offending = self.offending or meta.offending
         if meta.watermark:
             self.time, self.arrived_ms = latest(self.time, meta.time), latest(self.arrived_ms, meta.arrived_ms)
         if meta.end is not None:
             self.end = meta.end
+        if meta.fault is Fault.TOO_LARGE:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Lets go of what grows with the deltas."""
+        self.too_large = True
+        self.ordinals, self.digests = {}, set()
+        self.touched.blur()
 
 
 def latest(one: int | None, other: int | None) -> int | None:

@@ -38,7 +38,7 @@ from kainite.log.state.unit_state import UnitState
 from kainite.uow.scheme import Scheme, TableScheme
 from kainite.uow.touches import Touched
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 PART_BYTES = 1 << 20
 """Size of a part: far below every limit of a batch, and small enough for one step of anybody."""
@@ -322,7 +322,7 @@ def _state(captured: Captured) -> FoldedLog:
     state.stream = header.stream
     state.positions = {shard: Position(int(number), sub) for shard, (number, sub) in header.positions.items()}
     state.open.update((unit.uow, unit) for unit in captured.open)
-    state.open_deltas = sum(unit.count for unit in captured.open)
+    state.open_deltas = sum(unit.held for unit in captured.open)
     state.ready = captured.ready
     segments = (Segment(*segment) for segment in header.segments)
     numbers = NumberSet(header.numbers, header.numbers_since)

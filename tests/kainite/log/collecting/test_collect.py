@@ -55,7 +55,7 @@ class Log:
         return decided
 
     def expire(self, now: int) -> list[UnitMeta]:
-        overdue = {uow for uow, unit in self.state.open.items() if unit.opened_ms <= now - self.rules.timeout * 1000}
+        overdue = [uow for uow, unit in self.state.open.items() if unit.opened_ms <= now - self.rules.timeout * 1000]
         decided = expire(self.state, self.rules, now, overdue)
         self.entries += decided
         return [entry.meta for entry in decided if isinstance(entry.meta, UnitMeta)]

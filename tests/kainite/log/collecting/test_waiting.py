@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.log.client import ReadingReport
 from kainite.log.collecting.waiting import NEAR_S, SHORTEST_NEAR_S, Waiting, near_of
+from kainite.log.state.open_unit import OpenUnit
 
 LIMIT = 600.0
 BOTH = frozenset({"s0", "s1"})
@@ -20,10 +23,18 @@ class Bench:
         self.now = 1_000.0
         self.waiting = Waiting(limit, lambda: self.now)
         self.shards = BOTH
+        self.opened = {"T": OpenUnit("T", 0, [0])}
+        self.next_id = 1
 
     @property
     def overdue(self) -> bool:
-        return bool(self.waiting.overdue({"T"}))
+        return "T" in self.waiting.overdue(self.opened, self.next_id)
+
+    def open(self, name: str) -> None:
+        """Opens a unit, or opens it anew."""
+        self.opened.pop(name, None)
+        self.opened[name] = OpenUnit(name, 0, [self.next_id])
+        self.next_id += 1
 
     def read(self, seconds: float, ages: dict[str, float] | None = None) -> bool:
         """Lets time pass, with a report each second; returns whether T is overdue at the end."""
@@ -120,8 +131,38 @@ def test_a_unit_that_was_gone_waits_anew() -> None:
     bench = Bench()
     bench.read(LIMIT + 3)
     assert bench.overdue
-    assert bench.waiting.overdue(set()) == frozenset()
+    bench.open("T")
     assert not bench.overdue
+    assert not bench.read(LIMIT - 1)
+    assert bench.read(3)
+
+
+def test_each_unit_waits_from_the_first_look_at_it_and_the_first_are_overdue_first() -> None:
+    bench = Bench(limit=100.0)
+    bench.read(50)
+    bench.open("U")
+    bench.open("V")
+    assert bench.read(53)
+    assert list(bench.waiting.overdue(bench.opened, bench.next_id)) == ["T"]
+    bench.read(49)
+    assert list(bench.waiting.overdue(bench.opened, bench.next_id)) == ["T", "U", "V"]
+
+
+def test_a_look_looks_at_what_is_overdue_alone() -> None:
+    class Counted(dict[str, OpenUnit]):
+        looked = 0
+
+        def values(self) -> Any:
+            for unit in super().values():
+                self.looked += 1
+                yield unit
+
+    bench = Bench()
+    for number in range(1_000):
+        bench.open(f"T-{number}")
+    bench.opened = opened = Counted(bench.opened)
+    assert not bench.read(10)
+    assert opened.looked == 11, "one unit a look"
 
 
 @pytest.mark.parametrize(("limit", "near"), [(600.0, NEAR_S), (120.0, 30.0), (1.0, SHORTEST_NEAR_S)])

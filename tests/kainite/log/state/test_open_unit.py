@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kainite.log.format.entry import Fault, FragmentMeta
-from kainite.log.state.open_unit import OpenUnit, latest
+from kainite.log.state.open_unit import MOST_CAUSES, OpenUnit, latest
 from kainite.uow.delta import UnitEnd, UnitKind
 from kainite.uow.touches import Touched
 
@@ -34,6 +34,15 @@ def test_a_unit_that_was_given_up_is_complete_and_has_no_cause_of_its_own() -> N
         FragmentMeta("T", "s", 1, end=END), FragmentMeta("T", "s", 0, causes=("slow",), fault=Fault.INCOMPLETE)
     )
     assert (unit.given_up, unit.causes, unit.complete, unit.whole) == ("slow", [], True, False)
+
+
+def test_the_first_causes_are_kept() -> None:
+    unit = OpenUnit("T", 0)
+    for tid in range(3):
+        causes = tuple(f"{tid}.{place}" for place in range(MOST_CAUSES - 1))
+        unit.add(tid, FragmentMeta("T", "s", 1, causes=causes, misfits=causes), Touched())
+    assert len(unit.causes) == len(unit.misfits) == MOST_CAUSES
+    assert unit.causes[-1] == unit.misfits[-1] == "1.0"
 
 
 def test_deltas_are_known_by_their_ordinals_and_digests() -> None:
