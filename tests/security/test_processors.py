@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from kainite.child.json_lines.dialect import MAX_LINE
+from kainite.child.piped_process import LOG_LINE
 from support.names import unique
 from support.waiting import eventually
 
@@ -39,6 +40,19 @@ block = b"x" * (1 << 20)
 for _ in range(1024):
     os.write(1, block)
 open(sys.argv[1] + "/said", "w").close()
+sys.stdin.read()
+"""
+
+STRAY_LINE = """
+import json, os, sys
+block = b"x" * (1 << 20)
+for _ in range(128):
+    os.write(1, block)
+os.write(1, b"\\n")
+asked = json.loads(sys.stdin.readline())["action"]
+print(json.dumps({"action": "status", "responseFor": asked}), flush=True)
+sys.stdin.readline()
+open(sys.argv[1] + "/went_on", "w").close()
 sys.stdin.read()
 """
 
@@ -123,6 +137,19 @@ def test_a_line_without_an_end_takes_the_daemon_a_bounded_memory(moto_endpoint: 
 
         eventually(told, LIMIT)
     assert most < MOST_BYTES
+
+
+@pytest.mark.timeout(180)
+def test_a_long_line_that_is_no_message_is_shown_in_part_and_ends_no_child(moto_endpoint: str, tmp_path: Path) -> None:
+    with daemon(moto_endpoint, tmp_path, STRAY_LINE) as process:
+        eventually((tmp_path / "went_on").exists, LIMIT)
+        process.send_signal(signal.SIGTERM)
+        process.wait(LIMIT)
+    log = (tmp_path / "log").read_text()
+    assert log.count("line on stdout skipped") == 1
+    assert f"({MAX_LINE - LOG_LINE:,} characters more, and the rest of the line)" in log
+    assert len(log) < 4 * LOG_LINE
+    assert log.count("child started") == 1
 
 
 def test_a_descendant_that_left_its_group_says_nothing_for_the_next_child(moto_endpoint: str, tmp_path: Path) -> None:
