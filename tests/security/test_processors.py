@@ -49,11 +49,10 @@ block = b"x" * (1 << 20)
 for _ in range(128):
     os.write(1, block)
 os.write(1, b"\\n")
-asked = json.loads(sys.stdin.readline())["action"]
-print(json.dumps({"action": "status", "responseFor": asked}), flush=True)
-sys.stdin.readline()
-open(sys.argv[1] + "/went_on", "w").close()
-sys.stdin.read()
+for line in sys.stdin:
+    asked = json.loads(line)["action"]
+    print(json.dumps({"action": "status", "responseFor": asked}), flush=True)
+    open(sys.argv[1] + "/" + asked, "w").close()
 """
 
 SURVIVOR = """
@@ -142,9 +141,10 @@ def test_a_line_without_an_end_takes_the_daemon_a_bounded_memory(moto_endpoint: 
 @pytest.mark.timeout(180)
 def test_a_long_line_that_is_no_message_is_shown_in_part_and_ends_no_child(moto_endpoint: str, tmp_path: Path) -> None:
     with daemon(moto_endpoint, tmp_path, STRAY_LINE) as process:
-        eventually((tmp_path / "went_on").exists, LIMIT)
+        eventually((tmp_path / "initialize").exists, LIMIT)
         process.send_signal(signal.SIGTERM)
         process.wait(LIMIT)
+    assert (tmp_path / "shutdownRequested").exists()
     log = (tmp_path / "log").read_text()
     assert log.count("line on stdout skipped") == 1
     assert f"({MAX_LINE - LOG_LINE:,} characters more, and the rest of the line)" in log
