@@ -203,8 +203,8 @@ class DynamoDBStore:
                 raise LogCorruptError(f"log partition {partition} has no entry {hole}")
             begin = hole
         raise LogUnavailableError(
-            f"log partition {partition}: a read from entry {first_id} came to entry {begin} and was overtaken {MOST_READS} "
-            "times by batches that came to the log's end meanwhile; try again"
+            f"log partition {partition}: a read from entry {first_id} came to entry {begin} and was overtaken "
+            f"{MOST_READS} times by batches that came to the log's end meanwhile; try again"
         )
 
     def _to_hole(
