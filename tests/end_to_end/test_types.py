@@ -17,13 +17,15 @@ __all__ = ["source"]
 
 HOSTILE = {
     "DateStyle": "SQL, DMY", "IntervalStyle": "sql_standard", "TimeZone": "America/St_Johns",
-    "extra_float_digits": "-15", "bytea_output": "escape", "xmloption": "document", "lc_monetary": "C",
+    "extra_float_digits": "-15", "bytea_output": "escape", "xmloption": "document",
     "quote_all_identifiers": "on",
 }  # fmt: skip
 OTHERS = {
     "DateStyle": "German, YMD", "IntervalStyle": "iso_8601", "TimeZone": "Asia/Kathmandu", "array_nulls": "off",
     "xmloption": "document", "search_path": '"$user", public, somewhere',
 }  # fmt: skip
+WRITER = "-c lc_monetary=C -c xmloption=content"
+"""So that the statements of the test itself mean the same everywhere."""
 
 
 def hostile(url: str, settings: dict[str, str]) -> None:
@@ -50,20 +52,35 @@ def test_many_values_of_every_type(source: SourceSlot, postgres: str, kinds: lis
     run(source, postgres, kinds, seed, rounds=60)
 
 
-def run(source: SourceSlot, target: str, kinds: list[Kind], seed: int, rounds: int) -> None:
-    """Changes rows with columns of all types, and rows whose keys have each of the types; compares what arrives."""
+def run(
+    source: SourceSlot,
+    target: str,
+    kinds: list[Kind],
+    seed: int,
+    rounds: int,
+    monetary: tuple[str, str] = ("C", "C"),
+) -> None:
+    """Changes rows with columns of all types, and rows whose keys have each of the types; compares what arrives.
+
+    Args:
+        source, target: the databases.
+        kinds: the types.
+        seed: what the values are drawn from.
+        rounds: how many times rows are changed.
+        monetary: ``lc_monetary`` of source and target.
+    """
     extensions = [f"CREATE EXTENSION {kind.type}" for kind in of_extensions(target)]
     keys = {f"k{number}": kind for number, kind in enumerate(kinds) if kind.ordered and "[]" not in kind.type}
     chance = random.Random(seed)
-    hostile(source.url, HOSTILE)
-    hostile(target, OTHERS)
+    hostile(source.url, HOSTILE | {"lc_monetary": monetary[0]})
+    hostile(target, OTHERS | {"lc_monetary": monetary[1]})
     scripts = [
         *extensions,
         MADE,
         wide(kinds),
         *(f"CREATE TABLE {k} (v {keys[k].type} PRIMARY KEY, n int)" for k in keys),
     ]
-    with replica(source, target, *scripts) as copied, psycopg.connect(source.url) as connection:
+    with replica(source, target, *scripts) as copied, psycopg.connect(source.url, options=WRITER) as connection:
         for _ in range(rounds):
             change_wide(connection, kinds, chance)
             for table, kind in keys.items():

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from kainite.child.json_lines.dialect import MAX_LINE
+from kainite.child.piped_process import LOG_LINE
 from support.names import unique
 from support.waiting import eventually
 
@@ -40,6 +41,18 @@ for _ in range(1024):
     os.write(1, block)
 open(sys.argv[1] + "/said", "w").close()
 sys.stdin.read()
+"""
+
+STRAY_LINE = """
+import json, os, sys
+block = b"x" * (1 << 20)
+for _ in range(128):
+    os.write(1, block)
+os.write(1, b"\\n")
+for line in sys.stdin:
+    asked = json.loads(line)["action"]
+    print(json.dumps({"action": "status", "responseFor": asked}), flush=True)
+    open(sys.argv[1] + "/" + asked, "w").close()
 """
 
 SURVIVOR = """
@@ -123,6 +136,20 @@ def test_a_line_without_an_end_takes_the_daemon_a_bounded_memory(moto_endpoint: 
 
         eventually(told, LIMIT)
     assert most < MOST_BYTES
+
+
+@pytest.mark.timeout(180)
+def test_a_long_line_that_is_no_message_is_shown_in_part_and_ends_no_child(moto_endpoint: str, tmp_path: Path) -> None:
+    with daemon(moto_endpoint, tmp_path, STRAY_LINE) as process:
+        eventually((tmp_path / "initialize").exists, LIMIT)
+        process.send_signal(signal.SIGTERM)
+        process.wait(LIMIT)
+    assert (tmp_path / "shutdownRequested").exists()
+    log = (tmp_path / "log").read_text()
+    assert log.count("line on stdout skipped") == 1
+    assert f"({MAX_LINE - LOG_LINE:,} characters more, and the rest of the line)" in log
+    assert len(log) < 4 * LOG_LINE
+    assert log.count("child started") == 1
 
 
 def test_a_descendant_that_left_its_group_says_nothing_for_the_next_child(moto_endpoint: str, tmp_path: Path) -> None:

@@ -37,17 +37,25 @@ class World:
         url: an empty database, or with ``create=False`` one that another world made.
         ledger: the log's name in the target.
         target: the target's URL for Kainite, if it is not ``url``.
+        apply: settings with which the target is opened.
     """
 
     def __init__(
-        self, store: LogStore, url: str, *, ledger: str = "log/0", create: bool = True, target: str | None = None
+        self,
+        store: LogStore,
+        url: str,
+        *,
+        ledger: str = "log/0",
+        create: bool = True,
+        target: str | None = None,
+        apply: ApplySettings | None = None,
     ) -> None:
         self.store = store
         self.database = Database(url, target)
         if create:
             self.database.run(TABLES)
         self.catalogue = reflect(url)
-        self.target: Target = open_target(self.database.target, self.catalogue)
+        self.target: Target = open_target(self.database.target, self.catalogue, apply=apply)
         self.target.prepare(self.catalogue)
         self.log = MainLog(store, Signing(self.catalogue))
         self.stop = threading.Event()

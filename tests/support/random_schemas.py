@@ -1,8 +1,8 @@
 """Schemas and histories of transactions drawn from a seed, as SQL for PostgreSQL.
 
 A schema has tables with keys and columns of many types, defaults, generated columns, identities, collations, domains,
-checks, unique keys, and foreign keys with actions, also to the table itself. A history changes rows, and keys. What the
-source refuses is not in it.
+checks, unique keys, foreign keys with actions, also to the table itself, partitions, and triggers. A history changes
+rows, and keys. What the source refuses is not in it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 
 import psycopg
 
+from support.random_triggers import TALLY, RandomTrigger, Triggers
 from support.type_values import MADE, Kind, basic, made
 
 _KEYS: Final = (
@@ -26,6 +27,8 @@ _ACTIONS: Final = ("NO ACTION", "NO ACTION", "RESTRICT", "CASCADE", "SET NULL", 
 _COLLATIONS: Final = ("", "", ' COLLATE "C"', ' COLLATE "POSIX"')
 _REFUSED: Final = (psycopg.IntegrityError, psycopg.DataError)
 _COLLATED: Final = ("text", "varchar(12)", "character(12)")
+_RANGES: Final = {"integer": "0", "bigint": "0", "date": "DATE '2026-11-23'", "text": "'a'"}
+"""Where the ranges of two partitions meet, for types of keys."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,23 @@ class RandomTable:
     keys: list[RandomColumn]
     constraints: list[str] = field(default_factory=list)
     identity: str = "DEFAULT"
+    partitioned: str = ""
+    bounds: Sequence[str] = ()
 
     @property
     def sql(self) -> str:
         parts = [column.sql for column in self.columns]
         parts += [f"PRIMARY KEY ({', '.join(key.name for key in self.keys)})", *self.constraints]
-        return (
-            f"CREATE TABLE {self.name} ({', '.join(parts)}); ALTER TABLE {self.name} REPLICA IDENTITY {self.identity}"
-        )
+        partitions = {self.partition(place): bound for place, bound in enumerate(self.bounds)}
+        return "; ".join((
+            f"CREATE TABLE {self.name} ({', '.join(parts)}){self.partitioned}",
+            *(f"CREATE TABLE {name} PARTITION OF {self.name} {bound}" for name, bound in partitions.items()),
+            *(f"ALTER TABLE {name} REPLICA IDENTITY {self.identity}" for name in (self.name, *partitions)),
+        ))  # fmt: skip
+
+    def partition(self, place: int) -> str:
+        """Returns the name of a partition, quoted."""
+        return f'"{self.name.strip(chr(34))} {place}"'
 
 
 class RandomSchema:
@@ -81,11 +93,35 @@ class RandomSchema:
         self.tables: list[RandomTable] = []
         for number in range(chance.randint(2, 4)):
             self.tables.append(self._table(chance.choice((f"t{number}", f'"Table {number}%"'))))
+        self.triggers = self._triggers()
+        self.copies_triggers = chance.random() < 0.5
+        # An enum's hash is made of its oid, so another database has the row in another partition.
+        by_enum = any("HASH" in table.partitioned and "mood" in table.keys[0].kind.type for table in self.tables)
+        self.by_root = chance.random() < 0.5 or by_enum
 
     @property
     def scripts(self) -> Sequence[str]:
         """Returns what makes the tables."""
-        return [MADE, "CREATE TABLE history (n integer PRIMARY KEY)", *(table.sql for table in self.tables)]
+        return [MADE, "CREATE TABLE history (n integer PRIMARY KEY)", TALLY, *(table.sql for table in self.tables)]
+
+    @property
+    def repeatable(self) -> Sequence[str]:
+        """Returns the tables with triggers that may all fire in a replica, too; their names are not quoted."""
+        named = {trigger.table for trigger in self.triggers}
+        others = {trigger.table for trigger in self.triggers if not trigger.repeatable}
+        return sorted(name.strip('"') for name in named - others)
+
+    def _triggers(self) -> Sequence[RandomTrigger]:
+        plain = {
+            table.name: [c for c in table.columns if c.given and c.parent is None and c not in table.keys]
+            for table in self.tables
+        }
+        made = Triggers(self._chance, plain)
+        return [
+            trigger
+            for table in self.tables
+            for trigger in made.of_table(table.name, table.columns, partitioned=bool(table.bounds))
+        ]
 
     def _table(self, name: str) -> RandomTable:
         chance = self._chance
@@ -96,11 +132,25 @@ class RandomSchema:
         table = RandomTable(name, [*keys, *others, *self._computed(keys + others)], keys)
         if all(column.name != "g" for column in table.columns):  # pgoutput does not publish generated columns
             table.identity = chance.choice(("DEFAULT", "DEFAULT", "FULL"))
+        if chance.random() < 0.3:
+            self._part(table)
         for number in range(chance.choice((0, 1, 1, 2))):
             self._add_parent(table, f"p{number}")
         self._add_constraints(table, others)
         chance.shuffle(table.columns)
         return table
+
+    def _part(self, table: RandomTable) -> None:
+        """Cuts the table in partitions, by the first column of its key."""
+        key = table.keys[0]
+        middle = _RANGES.get(key.kind.type)
+        if middle is not None and self._chance.random() < 0.5:
+            table.partitioned = f" PARTITION BY RANGE ({key.name})"
+            table.bounds = (f"FOR VALUES FROM (MINVALUE) TO ({middle})", "DEFAULT")
+        else:
+            parts = self._chance.choice((1, 2, 3))
+            table.partitioned = f" PARTITION BY HASH ({key.name})"
+            table.bounds = [f"FOR VALUES WITH (MODULUS {parts}, REMAINDER {place})" for place in range(parts)]
 
     def _key(self, name: str) -> RandomColumn:
         chance = self._chance
@@ -154,7 +204,7 @@ class RandomSchema:
     def _add_constraints(self, table: RandomTable, columns: Sequence[RandomColumn]) -> None:
         chance = self._chance
         for column in columns:
-            if column.kind.ordered and chance.random() < 0.2:
+            if column.kind.ordered and not table.bounds and chance.random() < 0.2:
                 table.constraints.append(f"UNIQUE ({column.name})")
         if chance.random() < 0.2:
             table.constraints.append(f"CHECK (num_nulls({chance.choice(columns).name}) < 2)")
@@ -203,11 +253,20 @@ class RandomHistory:
 
     def _update(self, table: RandomTable) -> str:
         chance = self._chance
-        changed = [c for c in table.columns if c.given and chance.random() < (0.2 if c in table.keys else 0.5)]
+        fixed = table.keys if table.bounds and self._is_named(table) else []
+        likely = {column.name: 0.2 if column in table.keys else 0.5 for column in table.columns}
+        changed = [c for c in table.columns if c.given and chance.random() < likely[c.name] and c not in fixed]
         if not changed:
             return self._delete(table)
         assigned = ", ".join(f"{column.name} = {self._value(column)}" for column in changed)
         return f"UPDATE {table.name} SET {assigned} WHERE {self._some_row(table)}"
+
+    def _is_named(self, table: RandomTable) -> bool:
+        """Returns whether a foreign key names the table; its rows then do not move between partitions.
+
+        The source sends such a move as a delete and an insert (docs/extract.md).
+        """
+        return any(c.parent is not None and c.parent[0] == table.name for t in self._schema.tables for c in t.columns)
 
     def _delete(self, table: RandomTable) -> str:
         return f"DELETE FROM {table.name} WHERE {self._some_row(table)}"

@@ -23,6 +23,7 @@ from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.processors.frame import DeltaProcessor
 from kainite.processors.row_pieces import RecentPieces
 from kainite.processors.searched_stream import no_stream
+from kainite.settings import ApplySettings
 from kainite.store.memory import MemoryStore
 from kainite.uow.admission import Admission
 from kainite.uow.signing import Signing
@@ -45,15 +46,22 @@ class Replica:
         source: the source, whose slot there is not yet.
         target: the target's URL; it has the source's tables.
         begin: where a slot begins that is there already; None to make one.
+        apply: settings with which the target is opened.
     """
 
-    def __init__(self, source: SourceSlot, target: str, begin: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        source: SourceSlot,
+        target: str,
+        begin: dict[str, Any] | None = None,
+        apply: ApplySettings | None = None,
+    ) -> None:
         self._offset = made(source) if begin is None else begin
         self._extractor = PostgresExtractor(Reading(source))
         self._output = io.StringIO()
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
         self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
-        self._world = World(MemoryStore(), target, create=False)
+        self._world = World(MemoryStore(), target, create=False, apply=apply)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 
     def catch_up(self, transactions: int) -> None:
@@ -135,16 +143,28 @@ class _Input:
 
 
 @contextmanager
-def replica(source: SourceSlot, target: str, *scripts: str) -> Iterator[Replica]:
+def replica(
+    source: SourceSlot,
+    target: str,
+    *scripts: str,
+    at_source: Sequence[str] = (),
+    apply: ApplySettings | None = None,
+) -> Iterator[Replica]:
     """Makes the same tables in both databases, and a replica of the one in the other.
 
     The source's tables that were there before are dropped.
+
+    Args:
+        source, target: the databases.
+        scripts: what makes the tables.
+        at_source: what is done in the source alone afterwards.
+        apply: settings with which the target is opened.
     """
-    for url in (source.url, target):
+    for url, own in ((source.url, at_source), (target, ())):
         with psycopg.connect(url, autocommit=True) as connection:
-            for script in ("DROP TABLE IF EXISTS item, note", *scripts):
+            for script in ("DROP TABLE IF EXISTS item, note", *scripts, *own):
                 connection.execute(script)
-    made = Replica(source, target)
+    made = Replica(source, target, apply)
     try:
         yield made
     finally:

@@ -36,9 +36,10 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class SkippedLine:
-    """A line that is not a message."""
+    """A line that is not a message; ``cut``: it was longer than a line may be, and its rest was dropped."""
 
     text: str
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ class ChildProcess:
         while isinstance(happened := self.dialect.next_event(), SkippedLine):
             if len(self._junk) < JUNK_KEPT:
                 self._junk.append(happened.text[:LOG_LINE])
-            self._process.log(logging.INFO, "line on stdout skipped", line=happened.text.strip()[:LOG_LINE])
+            self._process.log(logging.INFO, "line on stdout skipped", line=_shortened(happened))
         if self.dialect.held < HELD_LIMIT:
             self._process.resume()
         return happened
@@ -207,3 +207,12 @@ class ChildProcess:
 
     def __repr__(self) -> str:
         return f"<ChildProcess {self._process.title} {self.dialect!r} broken={self.broken.done()}>"
+
+
+def _shortened(line: SkippedLine) -> str:
+    """Returns the beginning of a line, and how much of it was left out."""
+    text = line.text.strip()
+    if len(text) <= LOG_LINE and not line.cut:
+        return text
+    more = f"{max(0, len(text) - LOG_LINE):,} characters more"
+    return f"{text[:LOG_LINE]}… ({more}{', and the rest of the line' if line.cut else ''})"

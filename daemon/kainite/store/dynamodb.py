@@ -32,11 +32,11 @@ from __future__ import annotations
 import itertools
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kainite.aws.dynamodb import Item, Value, binary, number, text, text_map, text_map_of
-from kainite.base.errors import LogCorruptError, LogError
+from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
 from kainite.log.contract import ANSWERS_KEPT, Fork, LogHead, Slot
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
@@ -65,6 +65,10 @@ CHUNK_BYTES = 380_000
 """The most bytes of a batch in one item: DynamoDB's 400 KB an item, less room for keys and attributes."""
 
 MAX_BATCH_BYTES = 256 * 1024 * 1024
+
+MOST_READS = 20
+"""How often one read begins again behind a place that was empty at first: each time a writer was faster than it."""
+
 _SLOT_FIELDS = "p, s, k, g, n, x, st, sb"
 
 
@@ -190,28 +194,38 @@ class DynamoDBStore:
     def read_batches(
         self, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False
     ) -> Iterator[Batch]:
-        return self._read_batches(partition, first_id, last_id, data=data, strong=strong)
+        begin = first_id
+        for attempt in range(MOST_READS):
+            hole = yield from self._to_hole(partition, begin, last_id, data=data, strong=strong or attempt > 0)
+            if hole is None:
+                return
+            if attempt and hole == begin:
+                raise LogCorruptError(f"log partition {partition} has no entry {hole}")
+            begin = hole
+        raise LogUnavailableError(
+            f"log partition {partition}: a read from entry {first_id} came to entry {begin} and was overtaken "
+            f"{MOST_READS} times by batches that came to the log's end meanwhile; try again"
+        )
 
-    def _read_batches(
-        self, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool, again: bool = False
-    ) -> Iterator[Batch]:
-        """Yields batches as :meth:`read_batches`; ``again``: something behind ``first_id`` was there before this read.
+    def _to_hole(
+        self, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool
+    ) -> Generator[Batch, None, int | None]:
+        """Yields batches as :meth:`read_batches`, up to a missing one; returns the missing id, or None at the end.
 
-        A place that a request has found empty, or with a fence, was the tail. What is behind it now shows that a batch
-        has come there since, between two requests of this read; so the place is read again, once.
+        A place that a request has found empty, or with a fence, was the tail. What a later request of this read finds
+        behind it may have come since, and a batch in that place before it. So the caller reads again from the place,
+        strongly. A place that is missing then is a hole.
         """
         expected = first_id
         for item in self._slots_from(partition, first_id, last_id, data=data, strong=strong):
             slot = slot_from(item)
             if slot.first_id > expected:
-                if again and expected == first_id:
-                    raise LogCorruptError(f"log partition {partition} has no entry {expected}")
-                yield from self._read_batches(partition, expected, last_id, data=data, strong=True, again=True)
-                return
+                return expected
             if slot.is_fence or slot.next_id <= first_id:
                 continue
             yield self._batch_from(partition, item, slot, data=data)
             expected = slot.next_id
+        return None
 
     def _slots_from(
         self, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool

@@ -52,12 +52,15 @@ class FoundHooks:
         hooked: the tables of the catalogue of which some change fires a hook, there or where a foreign key acts.
         deferrable: whether some of them may wait for the commit.
         off: those that Kainite has switched off.
+        why_refused: why the apply job does not start with them, as its start says it; None if it does. What the start
+            switches off is no reason.
     """
 
     firing: tuple[Hook, ...] = ()
     hooked: frozenset[str] = frozenset()
     deferrable: bool = False
     off: tuple[Hook, ...] = ()
+    why_refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kainite.base.errors import SettingsError
 from kainite.cli.terminal import say, say_json, stdout
-from kainite.settings import Settings, TargetTriggers
+from kainite.settings import Settings
 from kainite.settings.exposure.finding import Exposure
 from kainite.settings.exposure.listing import exposures
 from kainite.uow.catalogue.load import load_catalogue
@@ -42,6 +42,7 @@ class HooksReport:
 
     Attributes:
         ok: whether the apply job starts with these triggers.
+        why_refused: why not, as its start says it.
         tables: all tables of the catalogue.
         firing: the triggers and rules that fire when units are applied.
         refused: those of them that may not; with ``targetTriggers=off`` the start switches them off.
@@ -54,6 +55,7 @@ class HooksReport:
     firing: tuple[Hook, ...]
     refused: tuple[Hook, ...]
     off: tuple[Hook, ...]
+    why_refused: str | None = None
     exposed: tuple[Exposure, ...] = ()
 
 
@@ -121,7 +123,7 @@ def report(catalogue: Catalogue, found: FoundHooks, policy: HookPolicy, *, folds
         for name in sorted(catalogue.tables)
     )
     refused = tuple(policy.unwanted(found.firing))
-    return HooksReport(not refused or policy.triggers is TargetTriggers.OFF, lines, found.firing, refused, found.off)
+    return HooksReport(found.why_refused is None, lines, found.firing, refused, found.off, found.why_refused)
 
 
 def _why_not(catalogue: Catalogue, keys: TouchedKeys[str], name: str, hooked: Collection[str]) -> str | None:
@@ -149,5 +151,7 @@ def _print(shown: HooksReport) -> None:
         console.print(Text(f"{word}: {hook}", style=style), soft_wrap=True)
     for hook in shown.off:
         console.print(Text(f"switched off: {hook}", style="dim"), soft_wrap=True)
+    if shown.why_refused:
+        console.print(Text(shown.why_refused, style="bold red"), soft_wrap=True)
     for exposure in shown.exposed:
         console.print(Text(f"exposed: {exposure}", style="yellow"), soft_wrap=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kainite.base.errors import LogCorruptError
+from kainite.base.errors import LogCorruptError, LogUnavailableError
 from kainite.log.format.entry import Batch, Entry, EntryKind, StatusMeta
-from kainite.store.dynamodb import DynamoDBStore
+from kainite.store.dynamodb import MOST_READS, DynamoDBStore
 from support.aws_calls import recorded
 from support.dynamodb_doubles import on_each_double
 from support.names import unique
@@ -60,4 +60,50 @@ def test_a_hole_is_told(dynamodb: Any) -> None:
     for first_id in (0, 2):
         store.put_batch("0", batch(first_id), f"batch {first_id}")
     with pytest.raises(LogCorruptError, match="has no entry 1"):
+        list(store.read_batches("0", 0, strong=True))
+
+
+def overtake(dynamodb: Any, store: DynamoDBStore, times: int) -> None:
+    """Puts two batches and a fence at the tail whenever a request has seen the fence there.
+
+    Pages have one item. DynamoDB names the last key of a page that is full, also at the end; moto does not.
+    """
+    left = [times]
+
+    def one_item(params: Any, **_: Any) -> None:
+        params["Limit"] = 1
+
+    def after(parsed: Any, **_: Any) -> None:
+        item = next((item for item in parsed["Items"] if item["k"]["S"] == "f"), None)
+        if item is not None and left[0]:
+            left[0] -= 1
+            parsed["LastEvaluatedKey"] = {"p": item["p"], "s": item["s"]}
+            fence = int(item["s"]["S"])
+            for first_id in (fence, fence + 1):
+                assert store.put_batch("0", batch(first_id), f"batch {first_id}") is None
+            assert store.put_fence("0", fence + 2, 1, "fence") is None
+
+    dynamodb.meta.events.register("provide-client-params.dynamodb.Query", one_item)
+    dynamodb.meta.events.register("after-call.dynamodb.Query", after)
+
+
+@on_each_double
+def test_a_read_that_is_overtaken_often_reads_all(dynamodb: Any) -> None:
+    times = MOST_READS - 1
+    store = DynamoDBStore(dynamodb, unique("log"))
+    store.create()
+    store.put_batch("0", batch(0), "batch 0")
+    store.put_fence("0", 1, 1, "fence")
+    overtake(dynamodb, store, times)
+    assert [found.first_id for found in store.read_batches("0", 0, strong=True)] == list(range(1 + 2 * times))
+
+
+@on_each_double
+def test_a_read_that_is_overtaken_for_ever_ends_and_may_be_tried_again(dynamodb: Any) -> None:
+    store = DynamoDBStore(dynamodb, unique("log"))
+    store.create()
+    store.put_batch("0", batch(0), "batch 0")
+    store.put_fence("0", 1, 1, "fence")
+    overtake(dynamodb, store, 10 * MOST_READS)
+    with pytest.raises(LogUnavailableError, match=f"from entry 0 .* overtaken {MOST_READS} times .* try again"):
         list(store.read_batches("0", 0, strong=True))

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
+import pytest
 from click.testing import CliRunner, Result
+from psycopg.conninfo import conninfo_to_dict
 
+from kainite.base.errors import CatalogueError
 from kainite.cli.main import main
+from kainite.settings import ApplySettings, TargetTriggers
+from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.hooks import FoundHooks, HookPolicy
 from kainite_spark.targets.hooks_report import report
+from kainite_spark.targets.opening import open_target
 from support.stores import Database
 
 DDL = """
@@ -47,6 +56,55 @@ def test_tables_that_fold_and_triggers_that_are_refused(postgres: str, tmp_path:
     table = invoke(tmp_path, postgres, "--check").stdout
     assert "refused: hooked: CREATE TRIGGER t AFTER UPDATE ON" in table
     assert shown(tmp_path, postgres, "targetTriggerTables=hooked")[0] == 0
+
+
+def test_what_sqlite_cannot_switch_off_is_refused_as_at_the_start(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'target.db'}"
+    with closing(sqlite3.connect(tmp_path / "target.db")) as connection:
+        connection.executescript("""
+            CREATE TABLE hooked (id integer PRIMARY KEY);
+            CREATE TRIGGER t AFTER DELETE ON hooked BEGIN SELECT 1; END;
+        """)
+    agree(tmp_path, url, "targetTriggers=off: SQLite cannot switch a trigger off", more="targetTriggers=off")
+    agree(tmp_path, url, "the target has 1 triggers or rules")
+    assert shown(tmp_path, url, "targetTriggers=fire")[0] == 0
+
+
+def test_what_postgresql_switches_off_is_accepted_and_changed_at_the_start_only(postgres: str, tmp_path: Path) -> None:
+    Database(postgres).run(DDL)
+    for _ in range(2):
+        code, found = shown(tmp_path, postgres, "targetTriggers=off")
+        assert (code, found["why_refused"], [hook["name"] for hook in found["refused"]]) == (0, None, ["t"])
+    assert "to be switched off: hooked" in invoke(tmp_path, postgres, "--check", more="targetTriggers=off").stdout
+
+
+def test_a_role_that_may_not_switch_off_is_refused_as_at_the_start(postgres: str, tmp_path: Path) -> None:
+    role = f"guest_{conninfo_to_dict(postgres)['dbname']}"
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        admin.execute(DDL)
+        admin.execute(f"CREATE ROLE {role} LOGIN; GRANT ALL ON SCHEMA public TO {role}")
+        admin.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+    try:
+        expected = "targetTriggers=off: the target's role must be owner of public.hooked"
+        agree(tmp_path, f"{postgres}&user={role}", expected, more="targetTriggers=off")
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as admin:
+            admin.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+
+
+def agree(tmp_path: Path, url: str, expected: str, more: str = "") -> None:
+    """Checks that ``--check`` and the start refuse with the same line, which contains ``expected``."""
+    code, found = shown(tmp_path, url, more)
+    assert (code, found["ok"]) == (1, False)
+    assert found["why_refused"] in invoke(tmp_path, url, "--check", more=more).stdout
+    triggers = TargetTriggers.OFF if more else TargetTriggers.REFUSE
+    with (
+        closing(open_target(url, reflect(url), apply=ApplySettings(triggers=triggers))) as target,
+        pytest.raises(CatalogueError) as refused,
+    ):
+        target.prepare(reflect(url))
+    assert found["why_refused"] == str(refused.value)
+    assert expected in str(refused.value)
 
 
 def test_what_is_off_is_listed_and_switched_on(postgres: str, tmp_path: Path) -> None:

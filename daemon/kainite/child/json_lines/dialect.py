@@ -187,6 +187,8 @@ class JsonLines:
                 self._emitted += len(text)
                 if self._emitted > self._max_emitted:
                     return self._break(f"emitted more than {self._max_emitted} bytes for one action")
+            case SkippedLine(text):
+                return SkippedLine(text, line.cut)
         return message
 
     def _bare(self, action: Action) -> bytes:

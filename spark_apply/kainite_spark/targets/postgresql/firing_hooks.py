@@ -41,7 +41,8 @@ _FIRES: Final = "IN ('A', CASE current_setting('session_replication_role') WHEN 
 
 # A partition's copy of a trigger is left out while the trigger of the whole fires; before PostgreSQL 13 it is internal.
 _FIRING: Final = f"""
-    SELECT c.oid::bigint AS oid, format('%%I.%%I', n.nspname, c.relname) AS relation, each.*
+    SELECT c.oid::bigint AS oid, format('%%I.%%I', n.nspname, c.relname) AS relation,
+           pg_has_role(c.relowner, 'USAGE') AS owned, each.*
     FROM (
         SELECT t.tgrelid AS at, 'TRIGGER' AS kind, t.tgname::text AS name, t.tgenabled::text AS state,
                t.tgdeferrable AS deferrable, pg_get_triggerdef(t.oid) AS definition
@@ -80,6 +81,7 @@ class FiringHook:
         kind: TRIGGER or RULE.
         state: how it is enabled: by origin (O), always (A) or as replica (R).
         deferrable: whether it may wait for the commit.
+        owned: whether the session's role has the rights of the table's owner.
     """
 
     hook: Hook
@@ -87,6 +89,7 @@ class FiringHook:
     kind: str
     state: str
     deferrable: bool
+    owned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ def firing(connection: psycopg.Connection, where: ReachedTables) -> Mapping[Firi
             row.kind,
             row.state,
             row.deferrable,
+            row.owned,
         ): where.names[row.oid]
         for row in _rows(connection, _FIRING, {"oids": where.oids})
     }

@@ -18,11 +18,10 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 import psycopg
-from psycopg import errors
 
 from kainite.base.errors import CatalogueError
 from kainite_spark.targets.hooks import Hook, HookPolicy
@@ -68,11 +67,23 @@ def switch_off(connection: psycopg.Connection, where: ReachedTables, policy: Hoo
         unwanted = set(policy.unwanted(each.hook for each in found))
         if not unwanted:
             break
+        if why := not_ours_to_disable(found, unwanted):
+            raise CatalogueError(why)
         connection.execute(_CREATE.encode())
         for each in (each for each in found if each.hook in unwanted):
             _disable(connection, each)
             done.append(each.hook)
     return done
+
+
+def not_ours_to_disable(found: Iterable[FiringHook], unwanted: Collection[Hook]) -> str | None:
+    """Returns why :func:`switch_off` cannot disable all of ``unwanted``; None if it can."""
+    others = [each for each in found if each.hook in unwanted and not each.owned]
+    if not others:
+        return None
+    tables = ", ".join(dict.fromkeys(each.relation for each in others))
+    statements = "; ".join(map(_disabling, others))
+    return f"targetTriggers=off: the target's role must be owner of {tables}. The owner can do it: {statements}"
 
 
 def switch_on(connection: psycopg.Connection) -> list[Hook]:
@@ -102,14 +113,12 @@ def _noted(connection: psycopg.Connection) -> Sequence[Any]:
 def _disable(connection: psycopg.Connection, each: FiringHook) -> None:
     hook = each.hook
     noted = (each.relation, each.kind, hook.name, each.state, hook.table, hook.definition)
-    statement = f"ALTER TABLE {each.relation} DISABLE {each.kind} {_quoted(hook.name)}"
     connection.execute(_NOTE.encode(), noted)
-    try:
-        connection.execute(statement.encode())
-    except errors.InsufficientPrivilege as error:
-        raise CatalogueError(
-            f"targetTriggers=off: {' '.join(str(error).split())}. The owner of the table can do it: {statement}"
-        ) from error
+    connection.execute(_disabling(each).encode())
+
+
+def _disabling(each: FiringHook) -> str:
+    return f"ALTER TABLE {each.relation} DISABLE {each.kind} {_quoted(each.hook.name)}"
 
 
 def _is_true(answer: psycopg.Cursor) -> bool:

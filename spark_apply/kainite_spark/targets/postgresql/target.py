@@ -24,7 +24,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import psycopg
@@ -45,7 +45,7 @@ from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
 from kainite_spark.targets.postgresql.firing_hooks import KnownHooks, firing, found_hooks, reached
-from kainite_spark.targets.postgresql.hook_switch import switch_off, switch_on, switched_off
+from kainite_spark.targets.postgresql.hook_switch import not_ours_to_disable, switch_off, switch_on, switched_off
 from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, refuse_while_loading
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, fixed_columns, parameters, render
 from kainite_spark.targets.schema import Schema
@@ -316,7 +316,12 @@ class PostgresTarget:
     def hooks(self) -> FoundHooks:
         with self._transaction() as connection:
             where = reached(connection, self.schema.catalogue)
-            return found_hooks(firing(connection, where), switched_off(connection))
+            fire = firing(connection, where)
+            found = found_hooks(fire, switched_off(connection))
+        unwanted = self.policy.unwanted(found.firing)
+        if self.policy.triggers is TargetTriggers.OFF:
+            return replace(found, why_refused=not_ours_to_disable(fire, unwanted))
+        return replace(found, why_refused=refusal(unwanted) if unwanted else None)
 
     def switch_on(self) -> Sequence[Hook]:
         with self._transaction() as connection:

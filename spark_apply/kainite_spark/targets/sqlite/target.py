@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -138,15 +138,20 @@ class SqliteTarget:
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
             firing = found_triggers(connection, self.schema.catalogue).firing
-        if unwanted := self.policy.unwanted(firing):
-            raise CatalogueError(
-                _undisabled(unwanted) if self.policy.triggers is TargetTriggers.OFF else refusal(unwanted)
-            )
+        if why := self._why_refused(firing):
+            raise CatalogueError(why)
         tell_firing(firing)
 
     def hooks(self) -> FoundHooks:
         with self._transaction() as connection:
-            return found_triggers(connection, self.schema.catalogue)
+            found = found_triggers(connection, self.schema.catalogue)
+        return replace(found, why_refused=self._why_refused(found.firing))
+
+    def _why_refused(self, firing: Sequence[Hook]) -> str | None:
+        unwanted = self.policy.unwanted(firing)
+        if not unwanted:
+            return None
+        return _undisabled(unwanted) if self.policy.triggers is TargetTriggers.OFF else refusal(unwanted)
 
     def switch_on(self) -> Sequence[Hook]:
         """Does nothing: SQLite's triggers cannot be switched off."""

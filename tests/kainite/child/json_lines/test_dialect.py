@@ -128,7 +128,7 @@ def test_malformed_utf8_does_not_move_the_end_of_a_line() -> None:
 def test_memory_is_bounded_for_lines_and_for_emits() -> None:
     dialect = JsonLines(max_line=100, max_emitted=60)
     dialect.initialize("s", None, None)
-    assert events(dialect, b"x" * 1000) == [SkippedLine("x" * 100)]
+    assert events(dialect, b"x" * 1000) == [SkippedLine("x" * 100, cut=True)]
     emit = b'{"action":"emit","deltas":[]}\n'
     assert events(dialect, b"\n" + emit * 2) == [Emitted(emit.strip())] * 2
     assert events(dialect, emit) == [ProtocolViolation("emitted more than 60 bytes for one action")]

@@ -124,7 +124,9 @@ def test_who_does_not_own_the_table_is_told_what_the_owner_can_do(postgres: str)
         admin.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
     try:
         target = PostgresTarget(f"{postgres}&user={role}", Schema.of(reflect(postgres)), HookPolicy(TargetTriggers.OFF))
-        with pytest.raises(CatalogueError, match=r"targetTriggers=off: must be owner .* ALTER TABLE .* DISABLE"):
+        with pytest.raises(
+            CatalogueError, match=r"targetTriggers=off: the target.s role must be owner .* ALTER TABLE .* DISABLE"
+        ):
             target.prepare(reflect(postgres))
         target.close()
     finally:
