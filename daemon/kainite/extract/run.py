@@ -14,10 +14,12 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
+from typing import Final
 
 from kainite.aws import clients as aws
 from kainite.base import service_manager
 from kainite.base.errors import StoppedError
+from kainite.base.file_limit import OF_ANY_PROCESS, provide
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
 from kainite.base.outage import wait_out_async
@@ -39,6 +41,9 @@ from kainite.settings import ExtractMode, MetricsLevel, Settings
 
 logger = logging.getLogger(__name__)
 
+OPEN_FILES: Final = OF_ANY_PROCESS + 32
+"""The most files and connections that an extraction has open: a connection for each of asyncio's threads too."""
+
 
 def run(settings: Settings, showing: Showing, *, once: bool) -> int:
     """Extracts; returns the exit code.
@@ -51,6 +56,7 @@ def run(settings: Settings, showing: Showing, *, once: bool) -> int:
     find(settings.extract.command, "extractorName")
     offset_file = offset_file_of(settings)
     with offset_file.locked() if offset_file else nullcontext(), log_in_thread():
+        provide(OPEN_FILES)
         return asyncio.run(_run(settings, offset_file, showing, once=once))
 
 
