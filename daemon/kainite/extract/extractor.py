@@ -7,8 +7,10 @@ extractor that is faster than the stream is slowed down (back-pressure).
 from __future__ import annotations
 
 import asyncio
+import os
+from typing import Final
 
-from kainite.base.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
+from kainite.base.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError, ChildTryLaterError
 from kainite.base.time_limit import time_limit
 from kainite.child.markers.exchange import Violation
 from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, Unfinished
@@ -18,6 +20,9 @@ from kainite.settings import ChildSettings, ExtractMode, ExtractSettings
 
 HELD_LIMIT = 2**20
 OWNER = "extractor"
+
+TRY_LATER: Final = os.EX_TEMPFAIL
+"""The exit status by which the program says that its source is away: 75, as in BSD's sysexits.h."""
 
 
 class Extractor:
@@ -56,6 +61,7 @@ class Extractor:
             ChildTimeoutError: a cyclic extractor was silent too long.
             ChildProtocolError: the extractor broke the protocol.
             ChildExitedError: a cyclic extractor ended within a cycle.
+            ChildTryLaterError: it did so because its source is away.
         """
         if (said := self.taken()) is not None:
             return said
@@ -92,9 +98,13 @@ class Extractor:
         return self._process.status
 
     def failure(self, status: int) -> ChildExitedError:
-        """Returns the error for an unexpected end, with the last line of the extractor's standard error."""
+        """Returns the error for an unexpected end, with the last line of the extractor's standard error.
+
+        It is a ChildTryLaterError where the status says that the source is away.
+        """
+        kind = ChildTryLaterError if status == TRY_LATER else ChildExitedError
         last = f": {self._process.stderr_tail[-1]}" if self._process.stderr_tail else ""
-        return ChildExitedError(f"{self._process.title} ended with {how_it_ended(status)}{last}")
+        return kind(f"{self._process.title} ended with {how_it_ended(status)}{last}")
 
     def kill(self) -> None:
         """Kills the process at once; blocks until it has ended."""

@@ -18,7 +18,6 @@ from typing import Self
 
 import psycopg
 from psycopg import pq
-from psycopg.conninfo import make_conninfo
 
 from kainite.base.errors import SourceError
 from kainite.base.redaction import learn, redacted, secrets_in_url
@@ -31,6 +30,7 @@ from kainite.capture.postgresql.replication_frames import (
     parse_lsn,
 )
 from kainite.capture.postgresql.source_identity import SourceIdentity, SourceServer, check_source, timeline_ends
+from kainite.capture.postgresql.source_reach import reached_by
 from kainite.targets.postgresql.text_forms import as_options
 
 _STATUS_EVERY = 5.0
@@ -265,7 +265,7 @@ def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
 def _connect(url: str) -> pq.abc.PGconn:
     learn(secrets_in_url(url))
     try:
-        text = make_conninfo(url, replication="database", client_encoding="UTF8", options=_OPTIONS)
+        text = reached_by(url, replication="database", client_encoding="UTF8", options=_OPTIONS)
     except psycopg.Error as error:
         raise SourceError(f"the source's connection URL is wrong: {_message(str(error).encode())}") from None
     connection = pq.PGconn.connect(text.encode())
