@@ -7,22 +7,17 @@ extractor that is faster than the stream is slowed down (back-pressure).
 from __future__ import annotations
 
 import asyncio
-import os
-from typing import Final
 
 from kainite.base.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError, ChildTryLaterError
 from kainite.base.time_limit import time_limit
 from kainite.child.markers.exchange import Violation
-from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, Unfinished
+from kainite.child.markers.extraction import TRY_LATER, CycleDone, Extracted, Extraction, Unfinished
 from kainite.child.markers.start_parameters import start_parameters
 from kainite.child.piped_process import Hooks, PipedProcess, Program, how_it_ended
 from kainite.settings import ChildSettings, ExtractMode, ExtractSettings
 
 HELD_LIMIT = 2**20
 OWNER = "extractor"
-
-TRY_LATER: Final = os.EX_TEMPFAIL
-"""The exit status by which the program says that its source is away: 75, as in BSD's sysexits.h."""
 
 
 class Extractor:
