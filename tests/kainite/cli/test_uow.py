@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from kainite.base.position import Position
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.uow.delta import Delta, Operation
+from kainite.uow.fragment import Fragment
+from kainite.uow.touches import Touched
 from support.log_builders import fragment
 from support.log_cli import REFUSED, LogWorld
 
@@ -132,7 +133,8 @@ async def test_the_values_of_rows_are_shown_whatever_their_columns_are_called_an
 ) -> None:
     row = {"id": 30, "token": "t-17", "password": "of a customer", "note": "geheim-of-db"}
     change = Delta("t", Operation.UPSERT, {"id": 30}, row, {})
-    unit = replace(fragment("secrets", [30], count=1), deltas=(change,))
+    ends = fragment("secrets", count=1).ends
+    unit = Fragment("secrets", (change,), Touched(frozenset({30})), ends)
     await log_world.owner.append("shard-2", Position(1), Position(1), [unit])
     log_world.properties.write_text(
         log_world.properties.read_text() + "target = postgresql://user:geheim-of-db@127.0.0.1:1/d\n"

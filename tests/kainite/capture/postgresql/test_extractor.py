@@ -455,7 +455,7 @@ def test_the_programs_errors_are_one_line(bench: Bench) -> None:
 def test_a_source_that_is_away_is_waited_for_and_read_on_when_it_is_back(
     source: SourceSlot, kinesis: Any, moto_endpoint: str, tmp_path: Path
 ) -> None:
-    (socket,) = Path(conninfo_to_dict(source.url)["host"]).glob(".s.PGSQL.*[0-9]")
+    (socket,) = Path(str(conninfo_to_dict(source.url)["host"])).glob(".s.PGSQL.*[0-9]")
     with tempfile.TemporaryDirectory(prefix="kainite-") as folder:  # tmp_path is too long for a socket
         way = Path(folder, socket.name)
         way.symlink_to(socket)
