@@ -108,7 +108,7 @@ def run(configured: Settings, *, once: bool = False, adopts: bool = False) -> Ap
 def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: bool) -> ApplySummary:
     health = JobHealth()
     with (
-        _signals(stop),
+        stopping(stop),
         publishing(configured, health.report) as meter,
         _target(configured, stop) as (target, current),
     ):
@@ -120,7 +120,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         outcomes = outcomes_partition(configured.log.partition)
         watch = at_the_start(lambda: begin_to_watch(store, outcomes), stop, "the log's table")
         apply = configured.apply
-        with spark_context(apply.master, name, stop, apply.python) as context, _signals(stop):
+        with spark_context(apply.master, name, stop, apply.python) as context, stopping(stop):
             limits = SparkLimits(apply.stall, apply.job_limit, configured.child.shutdown_grace)
             settings = _task_settings(configured, owner, target)
             hand_out = partial(aws.frozen_credentials, configured.aws)
@@ -187,7 +187,7 @@ def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskS
 
 
 @contextlib.contextmanager
-def _signals(stop: threading.Event) -> Iterator[None]:
+def stopping(stop: threading.Event) -> Iterator[None]:
     """Sets ``stop`` at TERM and INT. Must be entered again after Spark has started, which sets its own INT handler."""
     with _handled({signal.SIGTERM: stop.set, signal.SIGINT: stop.set}):
         yield

@@ -67,3 +67,9 @@ def test_units_wait_for_the_watermark() -> None:
     assert [one["kind"] for one in found["latency"]] == ["busy", "idle"]
     assert all(one["units"] > 0 for one in found["latency"])
     assert found["cpu_us_per_delta"].keys() == {"marker", "watermark"}
+
+
+def test_the_commands_of_a_person_who_looks_are_timed() -> None:
+    found = measured("commands.py", "--units", "2000", "--rounds", "1")
+    assert found.keys() >= {"--help", "status", "log show --limit 20", "leases"}
+    assert all(timed["processor"] > 0 for timed in found.values())

@@ -74,7 +74,7 @@ async def log_world(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> AsyncI
         f"unitsOfWork = true\nlogTableName = {name}\n"
     )
     store = DynamoDBStore(dynamodb, name)
-    settings = LogSettings(table=name, owner="w", enabled=True, put_interval=0, poll=0.02)
+    settings = LogSettings(table=name, owner="w", enabled=True, put_interval=0, poll=0.02, heartbeat=0.1)
     async with owned_log(store, settings, UowSettings()) as owner:
         units = [fragment(uow, [1], count=1) for uow in ("done", "bad", "waiting")]
         await owner.append("shard-0", Position(1), Position(1), [*units, fragment("fresh", [9], count=1)])

@@ -44,11 +44,11 @@ class Replica:
     Args:
         source: the source, whose slot there is not yet.
         target: the target's URL; it has the source's tables.
+        begin: where a slot begins that is there already; None to make one.
     """
 
-    def __init__(self, source: SourceSlot, target: str) -> None:
-        with create_slot(source) as slot:
-            self._offset: dict[str, Any] = Offset(slot.lsn, 0).as_json()
+    def __init__(self, source: SourceSlot, target: str, begin: dict[str, Any] | None = None) -> None:
+        self._offset = made(source) if begin is None else begin
         self._extractor = PostgresExtractor(Reading(source))
         self._output = io.StringIO()
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
@@ -68,6 +68,11 @@ class Replica:
             left -= 1
             assert left > 0, f"the source has sent {self._offset['number']} transactions of {goal}"
         self._world.apply()
+
+    @property
+    def number(self) -> int:
+        """Returns the number of the source's last transaction that was extracted."""
+        return int(self._offset["number"])
 
     def failed(self) -> dict[str, str]:
         """Returns the units that are not committed, with their causes."""
@@ -105,6 +110,12 @@ class Replica:
         for line in lines:
             admission.feed(line.encode())
         self._world.log.append(*admission.take("invalid"))
+
+
+def made(source: SourceSlot) -> dict[str, Any]:
+    """Makes the slot; returns the offset to begin with."""
+    with create_slot(source) as slot:
+        return Offset(slot.lsn, 0).as_json()
 
 
 class _Input:

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import importlib
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import click
@@ -57,18 +58,35 @@ class LazyCommand:
     help: str
 
 
-class LazyGroup(click.Group):
-    """A group of :class:`LazyCommand`; beside them it may hold ordinary commands."""
+class LazyCommands(click.Group):
+    """A group of :class:`LazyCommand`; beside them it may hold ordinary commands.
 
-    def __init__(self, *args: Any, lazy: Mapping[str, LazyCommand], **kwargs: Any) -> None:
+    Args:
+        lazy: its commands by name.
+        more: finds further ones, once, when they are listed or when a name is none of ``lazy``.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        lazy: Mapping[str, LazyCommand],
+        more: Callable[[], Mapping[str, LazyCommand]] = dict,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.lazy = lazy
+        self._first = lazy
+        self._more = more
+
+    @cached_property
+    def lazy(self) -> Mapping[str, LazyCommand]:
+        """Returns all lazy commands by name."""
+        return {**self._first, **self._more()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *self.lazy})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = self.lazy.get(cmd_name)
+        found = self._first.get(cmd_name) or self.lazy.get(cmd_name)
         return _import(found.target) if found else super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -82,6 +100,10 @@ class LazyGroup(click.Group):
             return self.lazy[name].help
         command = super().get_command(ctx, name)
         return command.get_short_help_str() if command else ""
+
+
+class LazyGroup(LazyCommands):
+    """The outermost group, which turns errors into lines and exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command that was asked for; turns an error into a line and an exit code, by the module's table."""

@@ -67,15 +67,16 @@ leases.add_command(reset)
 @properties_option
 @click.option("--lag", is_flag=True, help="Measure how far each checkpoint is behind; see above for its cost.")
 @click.option("--wait", type=click.FloatRange(min=0), metavar="SECONDS",
-              help="How long to wait for counters to move; 0 for not at all.  [half the failover time]")  # fmt: skip
+              help="How long to wait for counters to move, to tell live workers from dead ones.  [0]")  # fmt: skip
 @click.option("--watch", type=click.FloatRange(min=0.1), is_flag=False, flag_value=WATCH_S, metavar="[SECONDS]",
               help="Repeat every so many seconds, 5 by default, until Ctrl-C.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON document; with --watch one line a round.")
 def show(properties: Path, lag: bool, wait: float | None, watch: float | None, as_json: bool) -> None:
     """Prints the lease table, one row a shard, and which worker owns the log of units of work.
 
-    KCL's lease has no timestamp. So counters are observed until they have moved (fresh), or for half the failover
-    time (silent). A counter that stands still for all of it has expired. --watch goes on observing.
+    KCL's lease has no timestamp, so one look does not tell a live worker from a dead one. With --wait counters are
+    observed until they have moved (fresh), or for that time (silent); one that stands still for the failover time has
+    expired. --watch goes on observing. "kainite status" tells which shards are read at once, where there is a log.
 
     --lag costs each unfinished shard one of the five GetRecords calls a second that all its readers share.
 
@@ -84,7 +85,7 @@ def show(properties: Path, lag: bool, wait: float | None, watch: float | None, a
       kainite leases show -p app.properties
       kainite leases show -p app.properties --lag --json
       kainite leases show -p app.properties --watch 2
-      kainite leases show -p app.properties --wait 0      at once, without telling live workers from dead ones
+      kainite leases show -p app.properties --wait 10     tells live workers from dead ones
     """
     if watch is not None and wait is not None:
         raise click.UsageError("--wait cannot go with --watch, which goes on observing anyway")
@@ -92,9 +93,7 @@ def show(properties: Path, lag: bool, wait: float | None, watch: float | None, a
     table = lease_table(settings)
     stream = stream_of(settings) if lag else None
     if watch is None:
-        _, found = observe_until_decided(
-            table, settings, settings.leases.failover / 2 if wait is None else wait, stream
-        )
+        _, found = observe_until_decided(table, settings, wait or 0.0, stream)
         _print(settings, found, lag=lag, as_json=as_json)
     else:
         _watch(_rounds(table, settings, watch, stream), settings, lag=lag, as_json=as_json)

@@ -9,31 +9,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogError, LogRequestError, SettingsError
-from kainite.cli.adopt_stream import adopt_stream
-from kainite.cli.log_status import status
+from kainite.cli.lazy_group import LazyCommand, LazyCommands
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.settings_warnings import tell_warnings
-from kainite.cli.skip_numbers import skip
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.log.format.entry import UnitStatus
+from kainite.log.views.latest_rows import read_latest_rows
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
     from kainite.log.views.row_holders import Toucher
+
+_LAZY = {
+    "status": LazyCommand("kainite.cli.log_status:status", "Say which daemon owns the log, and whether it is alive."),
+    "adopt-stream": LazyCommand(
+        "kainite.cli.adopt_stream:adopt_stream", "Let the log collect a stream that has replaced another one."
+    ),
+    "skip": LazyCommand("kainite.cli.skip_numbers:skip", "Give up numbers that are awaited (uowOrder=dense)."),
+}
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _COLOURS = {UnitStatus.FAILED: "red", UnitStatus.BLOCKED: "yellow", UnitStatus.COMMITTED: "green"}
 
 
-@click.group("log")
+@click.group("log", cls=LazyCommands, lazy=_LAZY)
 def log() -> None:
     """Shows and serves the serialization log.
 
@@ -46,11 +54,6 @@ def log() -> None:
     """
 
 
-log.add_command(status)
-log.add_command(adopt_stream)
-log.add_command(skip)
-
-
 @log.command("show")
 @properties_option
 @unit_filter([*UnitStatus, COLLECTING])
@@ -60,6 +63,8 @@ log.add_command(skip)
 def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int | None, as_json: bool) -> None:
     """Prints the log as a table, a row for each unit of work.
 
+    With --limit alone only the log's end is read: the column Conflict then names only units that stand there.
+
     \b
     Examples:
       kainite log show -p app.properties
@@ -68,12 +73,12 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
       kainite log show -p app.properties --cause 23503
       kainite log show -p app.properties --uow T-17 --json
     """
-    rows = [
-        row
-        for row in read_present_rows(*opened_log(load(properties, needs=("applicationName",))))
-        if wanted.takes(row) and (not uows or row.uow in uows)
-    ]
-    shown = rows[-limit:] if limit else rows
+    opened = opened_log(load(properties, needs=("applicationName",)))
+    if limit and not wanted and not uows:
+        shown = read_latest_rows(*opened, limit)
+    else:
+        rows = [row for row in read_present_rows(*opened) if wanted.takes(row) and (not uows or row.uow in uows)]
+        shown = rows[-limit:] if limit else rows
     now = epoch_ms()
     if as_json:
         for row in shown:
@@ -170,6 +175,9 @@ def _column(text: str) -> tuple[str, str]:
 
 
 def _touchers(found: Sequence[Toucher]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(header_style="bold")
     for name in ("ID", "UofW", "Status", "ETL JI", "Waits for", "Cause"):
         table.add_column(name, overflow="fold")
@@ -185,6 +193,8 @@ def _name_of(tid: int | None, found: Sequence[Toucher]) -> str | None:
 
 
 def _table(rows: list[LogRow], now_ms: int) -> Table:
+    from rich.table import Table
+
     now = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
     table = Table(title=None, header_style="bold", caption=f"now: {now}")
     for name in ("Conflict", "ID"):
@@ -204,6 +214,8 @@ def _table(rows: list[LogRow], now_ms: int) -> Table:
 
 
 def _cells(row: LogRow, now_ms: int) -> list[Text]:
+    from rich.text import Text
+
     cells = [
         row.conflict,
         row.id,

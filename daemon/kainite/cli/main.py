@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-
 import click
 
 from kainite import __version__
@@ -23,6 +21,7 @@ _OWN = {
     "leases": LazyCommand("kainite.cli.leases:leases", "Show who reads which shard and how far, or set checkpoints."),
     "fleet": LazyCommand("kainite.cli.fleet:fleet", "Show and steer what runs exactly once somewhere in the fleet."),
     "log": LazyCommand("kainite.cli.log:log", "Look into the serialization log, or serve it."),
+    "status": LazyCommand("kainite.cli.status:status", "Tell whether all is well, and what to do if not."),
     "uow": LazyCommand("kainite.cli.uow:uow", "Look at units of work, and retry or discard failed ones."),
 }
 
@@ -30,16 +29,20 @@ _OWN = {
 # so that listing them imports nothing.
 _HELP = {
     "apply": "Apply units of work to the target: the PySpark job.",
+    "replicate": "Make a replica of an existing PostgreSQL database.",
     "demo": "The whole way on embedded parts: pgbench, Kinesis, the log, Spark.",
 }
 
 
-def _commands() -> dict[str, LazyCommand]:
+def _beside() -> dict[str, LazyCommand]:
+    """Returns the commands of the packages beside this one; to look for them takes time."""
+    from importlib.metadata import entry_points
+
     found = entry_points(group="kainite.commands")
-    return _OWN | {entry.name: LazyCommand(entry.value, _HELP.get(entry.name, entry.value)) for entry in found}
+    return {entry.name: LazyCommand(entry.value, _HELP.get(entry.name, entry.value)) for entry in found}
 
 
-@click.group(cls=LazyGroup, lazy=_commands(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, lazy=_OWN, more=_beside, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="kainite")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option("--log-level", type=click.Choice(_LEVELS, case_sensitive=False), default="INFO", show_default=True)
@@ -51,6 +54,7 @@ def main(debug: bool, log_level: str, log_format: str) -> None:
     Examples:
       kainite run -p app.properties            read, as the Java MultiLangDaemon does
       kainite run -p app.properties --check    what is set, unknown or wrong
+      kainite status -p app.properties         is all well, and what to do if not
       kainite apply -p app.properties          apply units of work to the target
       kainite log show -p app.properties       the units of work in the log
       kainite new-processor python orders      begin a record processor

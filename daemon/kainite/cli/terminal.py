@@ -8,36 +8,24 @@ looks that no command writes past this module.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
-from rich.text import Text
 
 from kainite.base import display
 from kainite.base.redaction import redacted, redacted_tree, without_known
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 WIDTH_OF_A_FILE = 200
-
-
-class HarmlessConsole(Console):
-    """A console that hides secrets in texts before it wraps them, and shows control characters as escapes.
-
-    Colours and cursor movements of rich itself are no part of a segment's text, and pass.
-    """
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        if isinstance(renderable, Text):
-            renderable = _harmless(renderable)
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=display.lines(segment.text))
 
 
 def stdout() -> Console:
     """Returns standard output: coloured in a terminal; plain, and wide enough for a table, in a file or a pipe."""
+    from kainite.cli.console import HarmlessConsole  # rich takes time to import, and most texts need none of it
+
     return HarmlessConsole(width=None if sys.stdout.isatty() else WIDTH_OF_A_FILE, highlight=False)
 
 
@@ -54,10 +42,3 @@ def say_rows(text: str) -> None:
 def say_json(value: Any, *, indent: bool = False) -> None:
     """Prints a value as JSON, on one line unless ``indent``."""
     click.echo(display.as_json(redacted_tree(value), orjson.OPT_INDENT_2 if indent else 0))
-
-
-def _harmless(text: Text) -> Text:
-    plain = display.lines(redacted(text.plain))
-    if plain == text.plain:
-        return text
-    return Text(plain, text.style, justify=text.justify, overflow=text.overflow, no_wrap=text.no_wrap)

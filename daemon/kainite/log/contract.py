@@ -60,6 +60,7 @@ class LogHead:
         snapshot: id of the latest durable snapshot entry, -1 for none.
         address: the owner's address (:mod:`kainite.peers.address`), as text; empty for an owner that does not listen.
         token: by which the owner knows who has read this item; empty where it knows its users otherwise.
+        summary: the log's figures at the last heartbeat (:mod:`kainite.log.state.summary`), as text; empty for none.
     """
 
     generation: int
@@ -73,6 +74,7 @@ class LogHead:
     process: str = ""
     address: str = ""
     token: str = field(default="", repr=False)
+    summary: str = field(default="", repr=False)
 
 
 BLOCK = 1024

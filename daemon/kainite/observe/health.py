@@ -6,7 +6,8 @@ is not asked because there are no records. The report answers three questions:
 * *live*: does the daemon's own event loop run? A restart mends nothing else, neither a child nor AWS.
 * *ready*: does it reach the lease table, and can it append to the log, where there is one?
 * *healthy*: is any shard hung or failing, does the lease table not answer, or do so many units wait to be applied that
-  reading stopped? Then a person should look.
+  reading stopped? At the log's owner: is any unit failed, blocked or delayed, or does any wait long? Then a person
+  should look.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from kainite.observe.check import Check, Level, worst
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import Settings
 
@@ -64,6 +66,7 @@ class WorkerFacts:
         backlog: why the log, or the output stream, takes no more from the shards; empty while it does.
         followers: who follows the log here, and how many durable entries each has not taken.
         watermark: the reason why units without an end wait; empty while none waits here.
+        checks: the checks on the log's units, where this daemon owns the log (:mod:`kainite.verdict.units`).
         access: what is wrong with the certificates and secrets of the log's ports; empty while nothing is.
     """
 
@@ -74,6 +77,7 @@ class WorkerFacts:
     backlog: str = ""
     followers: tuple[tuple[str, int], ...] = ()
     watermark: str = ""
+    checks: tuple[Check, ...] = ()
     access: str = ""
 
 
@@ -116,6 +120,10 @@ class HealthReport:
     problems: tuple[str, ...]
 
     @property
+    def checks(self) -> tuple[Check, ...]:
+        return self.worker.checks
+
+    @property
     def ready(self) -> bool:
         return not self.not_ready
 
@@ -127,6 +135,7 @@ class HealthReport:
         """Returns the answer to ``GET /health``."""
         return {
             "healthy": self.healthy,
+            "verdict": max(worst(self.checks), Level.DEGRADED if self.problems else Level.OK).word,
             "ready": self.ready,
             "problems": self.problems,
             "not_ready": self.not_ready,
@@ -134,6 +143,7 @@ class HealthReport:
             "log": self.worker.log,
             "followers": dict(self.worker.followers),
             "watermark": self.worker.watermark,
+            "checks": [check.as_json() for check in self.checks],
             "shards": [_shard_json(shard) for shard in self.shards],
         }
 
@@ -144,7 +154,8 @@ def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: HealthLi
     problems = [f"{shard.status.shard}: {shard.why}" for shard in shards if shard.health in TROUBLE]
     if _is_late(worker, limits):
         problems.append(_late(worker))
-    if worker.backlog:
+    problems += [check.cause for check in worker.checks if check.level.is_trouble]
+    if worker.backlog and worker.backlog not in problems:
         problems.append(worker.backlog)
     if worker.access:
         problems.append(worker.access)
@@ -204,4 +215,5 @@ def _shard_json(shard: ShardHealth) -> dict[str, Any]:
         "behind_millis": status.behind_ms,
         "last_record_seconds": status.last_record,
         "failures": status.failures,
+        "stderr": status.stderr,
     }

@@ -18,6 +18,7 @@ class ShardStatus:
         behind_ms: how far the shard is behind, milliseconds; None before the first reply.
         last_record: seconds since the last batch with records was done; None before the first one.
         failures: children that failed in a row.
+        stderr: the last line of standard error of the child, or of the one that failed before it; empty without one.
         records: how many records were done since the consumer's start.
     """
 
@@ -29,4 +30,5 @@ class ShardStatus:
     behind_ms: int | None = None
     last_record: float | None = None
     failures: int = 0
+    stderr: str = ""
     records: int = 0

@@ -81,6 +81,8 @@ class PartitionWriter:
         name: the partition's name in log messages.
         logger: gets a warning, at most one a minute with the count, for calls that the store did not answer.
         written: called with each batch when it may be acknowledged.
+        summary: returns the partition's summary for HEAD, as text; called before each heartbeat, where the steps are
+            taken. None: the partition has none.
     """
 
     def __init__(
@@ -91,12 +93,14 @@ class PartitionWriter:
         name: str,
         logger: logging.Logger,
         written: Callable[[Batch], None] = lambda _: None,
+        summary: Callable[[], str] | None = None,
     ) -> None:
         self._store = store
         self._mount = mounted
         self._name = name
         self._logger = logger
         self._written = written
+        self._summary = summary
         self._unwritten, self._unrenewed = Counted(boot_seconds), Counted(boot_seconds)
         self.next_id = next_id
         """Transaction id of the next entry; every entry before it is durable."""
@@ -133,8 +137,9 @@ class PartitionWriter:
         """
         while True:
             yield Pause(interval)
+            summary = self._summary() if self._summary is not None else None
             try:
-                yield StoreCall(partial(self._mount.renew, self.next_id - 1))
+                yield StoreCall(partial(self._mount.renew, self.next_id - 1, summary=summary))
             except LogUnavailableError as error:
                 if times := self._unrenewed.happened():
                     event(self._logger, logging.WARNING, "heartbeat not written", log=self._name, times=times,

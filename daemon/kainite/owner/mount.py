@@ -42,6 +42,7 @@ import threading
 import uuid
 from collections.abc import Callable, Generator
 from dataclasses import replace
+from functools import partial
 
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import LogFencedError, LogHeldError
@@ -119,9 +120,15 @@ class Mount:
         return self._tenure.holds(self._clock())
 
     def renew(
-        self, high_water_mark: int = -1, low_water_mark: int = 0, snapshot: int = -1, *, released: bool = False
+        self,
+        high_water_mark: int = -1,
+        low_water_mark: int = 0,
+        snapshot: int = -1,
+        *,
+        released: bool = False,
+        summary: str | None = None,
     ) -> None:
-        """Writes a heartbeat; marks only rise.
+        """Writes a heartbeat; marks only rise. ``summary`` is the log's; None keeps the one that HEAD has.
 
         Raises:
             LogFencedError: another owner claimed the partition.
@@ -129,15 +136,18 @@ class Mount:
         """
         with self._lock:
             started = self._clock()
-            written = self._write(high_water_mark, low_water_mark, snapshot, released)
+            write = partial(self._write, high_water_mark, low_water_mark, snapshot, released, summary)
+            written = write()
             if written is None and self._adopt():
-                written = self._write(high_water_mark, low_water_mark, snapshot, released)
+                written = write()
             if written is None:
                 raise fenced(self._store, self.partition, self.generation)
             self._head = written
             self._tenure = self._tenure.renewed(started)
 
-    def _write(self, high_water_mark: int, low_water_mark: int, snapshot: int, released: bool) -> LogHead | None:
+    def _write(
+        self, high_water_mark: int, low_water_mark: int, snapshot: int, released: bool, summary: str | None
+    ) -> LogHead | None:
         new = replace(
             self._head,
             version=new_token(),
@@ -145,6 +155,7 @@ class Mount:
             high_water_mark=max(self._head.high_water_mark, high_water_mark),
             low_water_mark=max(self._head.low_water_mark, low_water_mark),
             snapshot=max(self._head.snapshot, snapshot),
+            summary=self._head.summary if summary is None else summary,
         )
         return new if self._store.swap_head(self.partition, new, self._head) else None
 
@@ -213,6 +224,7 @@ def mount_steps(
         process=process.as_text(),
         address=address,
         token=token,
+        summary=old.summary if old else "",
     )
     claimed_at = clock()
     yield "claim"

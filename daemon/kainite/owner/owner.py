@@ -49,6 +49,7 @@ from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Entry
 from kainite.log.state.backlog import LogBacklog, OpenBacklog
 from kainite.log.state.folded import FoldedLog
+from kainite.log.state.summary import DurableMarks, LogSummary, OwnersFigures, ShardFigure, as_text, summary_of
 from kainite.observe.meter import SILENT, Meter
 from kainite.owner.append import PartitionWriter, take_steps_async
 from kainite.owner.append_queue import AppendQueue, PendingAppend
@@ -98,7 +99,10 @@ class LogOwner:
         self._metrics = UnitMetrics(meter, clock)
         self._queue = AppendQueue(state.positions, settings.queue_bytes)
         self._room = OwnersRoom(self._queue, state, settings, clock)
-        self._writer = PartitionWriter(store, mounted, state.next_id, "log", _logger, self._tell_followers)
+        self._writer = PartitionWriter(
+            store, mounted, state.next_id, "log", _logger, self._tell_followers, self._summary
+        )
+        self._marks = DurableMarks(state)
         self._tasks = OwnerTasks(self._queue.fail)
         self._waiting = Waiting(uow.timeout, clock)
         self._watermark = Watermark(clock)
@@ -319,6 +323,21 @@ class LogOwner:
         tasks.start(lambda: self._metrics.sample_on(self._sample))
         if self._uow.end is UowEnd.WATERMARK:
             tasks.repeat(partial(self._ending.run, self), "units not ended", self._settings.poll)
+
+    def summary(self) -> LogSummary:
+        """Returns the log's figures as they are now."""
+        figures = OwnersFigures(
+            epoch_ms(),
+            self._marks.now(self.state, self.durable_id),
+            len(self._queue),
+            str(self.backlog() or ""),
+            str(self.held_by() or ""),
+            tuple(ShardFigure(shard, behind) for shard, behind in self._waiting.behind().items()),
+        )
+        return summary_of(self.state, figures)
+
+    def _summary(self) -> str:
+        return as_text(self.summary())
 
     def _sample(self) -> tuple[FoldedLog, float]:
         self._turns.look(self.state)

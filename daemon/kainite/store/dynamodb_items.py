@@ -90,7 +90,7 @@ class SlotItems:
         return next(((slot_from(item), item) for item in found), None)
 
 
-HEAD_WITHOUT_TOKEN = "g, o, v, t, r, hwm, lwm, snap, w, a"
+HEAD_WITHOUT_TOKEN = "g, o, v, t, r, hwm, lwm, snap, w, a, f"
 """The attributes of HEAD but the token, as a projection: the policies in docs/aws list them too."""
 
 
@@ -107,6 +107,7 @@ def head_fields(head: LogHead) -> dict[str, Value]:
         **({"w": text(head.process)} if head.process else {}),
         **({"a": text(head.address)} if head.address else {}),
         **({"k": text(head.token)} if head.token else {}),
+        **({"f": text(head.summary)} if head.summary else {}),
     }
 
 
@@ -123,4 +124,5 @@ def head_from(item: Item) -> LogHead:
         process=item["w"]["S"] if "w" in item else "",
         address=item["a"]["S"] if "a" in item else "",
         token=item["k"]["S"] if "k" in item else "",
+        summary=item["f"]["S"] if "f" in item else "",
     )

@@ -45,6 +45,7 @@ from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.file_limit import needed
+from kainite.worker.log_checks import checks_of
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +121,7 @@ class _Health:
 
     def __init__(self, settings: Settings, stop: asyncio.Event) -> None:
         self._limits = HealthLimits.of(settings)
+        self._unit_timeout = settings.uow.timeout
         self._stop = stop
         self.log: SharedLog | None = None
         """The log, once this process takes part in it."""
@@ -137,6 +139,7 @@ class _Health:
             backlog=log.backlog() if log else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
+            checks=checks_of(log, self._unit_timeout),
             access=log.access.held.problem(time.time()) if log else "",
         )
         return judge((), facts, self._limits)

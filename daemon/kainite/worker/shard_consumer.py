@@ -101,6 +101,7 @@ class ShardConsumer:
         self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None, output() if output else None)
         self._metrics = ShardMetrics(lease.shard_id, self._parts.meter)
         self._failures = ChildFailures(lease.shard_id, settings)
+        self._last_words = ""  # of the child that failed last
         self._interrupt: asyncio.Future[StateOutcome] = asyncio.get_running_loop().create_future()
         self._child: ChildProcess | None = None
         self._end = ShardEnd(())
@@ -163,6 +164,7 @@ class ShardConsumer:
             behind_ms=self.reading.millis_behind_latest,
             last_record=self._metrics.since_records,
             failures=self._failures.count,
+            stderr=_last(child) or self._last_words,
             records=self._metrics.records,
         )
 
@@ -304,6 +306,7 @@ class ShardConsumer:
         try:
             await self._close()
         finally:  # also when this is cancelled: a failure is never silent
+            self._last_words = _last(child) or self._last_words
             self._failures.report(failure, tuple(child.stderr_tail) if child else ())
 
     async def _ends(self) -> None:
@@ -344,3 +347,8 @@ class ShardConsumer:
 
     def __repr__(self) -> str:
         return f"<ShardConsumer {self._shard} {self.state.name} {self._child!r}>"
+
+
+def _last(child: ChildProcess | None) -> str:
+    """Returns the last line of a child's standard error; empty where it has written none."""
+    return child.stderr_tail[-1] if child is not None and child.stderr_tail else ""

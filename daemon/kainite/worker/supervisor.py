@@ -55,6 +55,7 @@ from kainite.worker.cut_off import give_back_while_cut_off
 from kainite.worker.file_limit import needed
 from kainite.worker.first_failure import raise_first
 from kainite.worker.health_log import HealthLog
+from kainite.worker.log_checks import checks_of
 from kainite.worker.output_stream import output_of
 from kainite.worker.reading_reports import report_reading
 from kainite.worker.retrieval_mode import open_retrieval
@@ -138,6 +139,7 @@ class _Daemon:
             backlog=log.backlog() if log else self._output.trouble if self._output else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
+            checks=checks_of(log, self._settings.current.uow.timeout),
             access=log.access.held.problem(time.time()) if log else "",
         )
 

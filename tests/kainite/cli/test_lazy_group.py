@@ -119,3 +119,19 @@ def test_a_command_is_imported_only_when_it_is_called() -> None:
 
     assert "Its line." in CliRunner().invoke(group, ["--help"]).stdout
     assert CliRunner().invoke(group, ["broken"]).exit_code == 1
+
+
+def test_further_commands_are_looked_for_only_where_the_first_ones_lack_the_name() -> None:
+    looked: list[str] = []
+
+    def more() -> dict[str, LazyCommand]:
+        looked.append("more")
+        return {"later": LazyCommand("kainite.cli.status:status", "later")}
+
+    group = LazyGroup("g", lazy={"first": LazyCommand("kainite.cli.log:log", "first")}, more=more)
+    context = click.Context(group)
+    assert group.get_command(context, "first") is not None
+    assert looked == []
+    assert group.get_command(context, "later") is not None
+    assert group.list_commands(context) == ["first", "later"]
+    assert looked == ["more"]

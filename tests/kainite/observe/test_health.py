@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.observe.check import Check, Level
 from kainite.observe.health import TROUBLE, Health, HealthLimits, LogMountState, WorkerFacts, judge, judge_shard
 from kainite.observe.shard_status import ShardStatus
 
@@ -95,6 +96,28 @@ def test_a_problem_is_reported_for_trouble_and_for_nothing_else(status: ShardSta
     assert verdict.healthy == (verdict.shards[0].health not in TROUBLE)
     if status.action is None:
         assert verdict.shards[0].health is not Health.HUNG, "a child that was asked nothing cannot hang"
+
+
+def test_trouble_with_units_is_a_problem_and_has_its_check() -> None:
+    checks = (Check("failed units", Level.DEGRADED, "1 unit failed", "retry it"), Check("applying", Level.OK, "all"))
+
+    report = judge([AT_WORK], replace(WELL, checks=checks), LIMITS)
+
+    assert (report.healthy, report.ready, report.problems) == (False, True, ("1 unit failed",))
+    told = report.as_json()
+    assert told["verdict"] == "degraded"
+    assert [check["level"] for check in told["checks"]] == ["degraded", "ok"]
+
+
+def test_the_backlog_is_one_problem_though_a_check_tells_of_it_too() -> None:
+    full = Check("room in the log", Level.BROKEN, "reading waits")
+    report = judge([], replace(WELL, backlog="reading waits", checks=(full,)), LIMITS)
+    assert report.problems == ("reading waits",)
+    assert report.as_json()["verdict"] == "broken"
+
+
+def test_the_last_words_of_a_child_are_told() -> None:
+    assert judge([replace(AT_WORK, stderr="boom")], WELL, LIMITS).as_json()["shards"][0]["stderr"] == "boom"
 
 
 def test_certificates_that_end_or_cannot_be_read_are_a_problem_and_the_daemon_stays_ready() -> None:

@@ -203,3 +203,20 @@ async def test_a_cancelled_append_takes_no_further_step(bench: Bench) -> None:
     assert head.released
     assert bench.durable() == [0, 1]
     assert bench.writer.next_id == 0
+
+
+def test_a_heartbeat_brings_the_summary_of_its_moment_and_other_writes_keep_it(bench: Bench) -> None:
+    told = iter(["first", "second"])
+    writer = PartitionWriter(
+        bench.store, bench.mount, bench.mount.first_id, "log", logging.getLogger("test"), summary=lambda: next(told)
+    )
+    steps = writer.heartbeat_steps(1.0)
+    assert paused(next(steps)) == 1.0
+    run(next(steps))
+    assert bench.mount.head.summary == "first"
+    bench.mount.renew(0, 0, 0)
+    head = bench.store.read_head("p")
+    assert head is not None
+    assert head.summary == "first"
+    bench.mount.release()
+    assert bench.mounted("b").head.summary == "first", "until its first heartbeat the next owner has no other"

@@ -14,6 +14,7 @@ import pytest
 from kainite.base.errors import LogError, LogFencedError, LogHeldError, LogRequestError, LogUnavailableError
 from kainite.base.position import BEFORE_ALL, Position
 from kainite.base.process_identity import ProcessIdentity
+from kainite.log.client import ReadingReport
 from kainite.log.contract import LogHead, LogStore, Slot
 from kainite.log.format.entry import (
     SNAPSHOT_PART,
@@ -31,6 +32,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.loading import load_state
 from kainite.log.state.snapshot import dump
+from kainite.log.state.summary import LogSummary, from_text
 from kainite.log.views.unit_table import read_rows
 from kainite.owner.mount import mount
 from kainite.settings import LogSettings, UowSettings
@@ -521,3 +523,21 @@ class TestBacklog:
                 await until(lambda: log.backlog() is not None)
             with pytest.raises(LogUnavailableError, match="has stopped"):
                 await waiting
+
+
+async def test_head_has_the_figures_of_the_log_and_of_reading(store: LogStore) -> None:
+    settings = LogSettings(table="t", owner="w", enabled=True, put_interval=0, heartbeat=0.02)
+    async with owned_log(store, settings, UowSettings()) as owner:
+        owner.report(ReadingReport(frozenset({"s-0", "s-1"}), {"s-0": 2.0}))
+        await owner.append("s-0", Position(1), Position(1), [fragment("T", [1], count=1), fragment("half", [2])])
+
+        def told() -> LogSummary | None:
+            head = store.read_head(settings.partition)
+            return None if head is None else from_text(head.summary)
+
+        await until(lambda: (found := told()) is not None and found.in_progress)
+        found = told()
+        assert found is not None
+        assert (found.in_progress, found.collecting, found.shards) == (1, 1, 2)
+        assert [shard.shard for shard in found.unread] == ["s-1", "s-0"]
+        assert found.mark.next_id <= owner.durable_id

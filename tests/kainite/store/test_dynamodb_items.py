@@ -81,12 +81,14 @@ def test_a_slot_reads_back_as_it_is_written(start: int, generation: int, count: 
         process=st.text(),
         address=st.text(),
         token=st.text(),
+        summary=st.text(),
     )
 )
 def test_a_head_reads_back_as_it_is_written(head: LogHead) -> None:
     fields = head_fields(head)
     assert head_from(fields) == head
-    assert len(fields) == len(dataclasses.fields(LogHead)) - (not head.process) - (not head.address) - (not head.token)
+    texts = (head.process, head.address, head.token, head.summary)
+    assert len(fields) == len(dataclasses.fields(LogHead)) - sum(not text for text in texts)
 
 
 def test_the_heads_attributes_and_their_types_are_the_format() -> None:
@@ -99,3 +101,4 @@ def test_the_heads_attributes_and_their_types_are_the_format() -> None:
     assert head_fields(replace(head, process="host/1")) == fields | {"w": {"S": "host/1"}}
     assert head_fields(replace(head, address="host:1")) == fields | {"a": {"S": "host:1"}}
     assert head_fields(replace(head, token="t")) == fields | {"k": {"S": "t"}}
+    assert head_fields(replace(head, summary="[1]")) == fields | {"f": {"S": "[1]"}}

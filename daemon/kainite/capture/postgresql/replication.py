@@ -8,7 +8,6 @@ a slot. It acknowledges nothing by itself: after any restart PostgreSQL sends ag
 
 from __future__ import annotations
 
-import re
 import select
 import time
 from collections.abc import Iterator
@@ -16,11 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
-import psycopg
 from psycopg import pq
 
 from kainite.base.errors import SourceError
-from kainite.base.redaction import learn, redacted, secrets_in_url
+from kainite.capture.postgresql.replication_connection import (
+    as_source_error,
+    connect,
+    execute,
+    one_line,
+    plain_name,
+)
 from kainite.capture.postgresql.replication_frames import (
     Frame,
     Keepalive,
@@ -30,8 +34,6 @@ from kainite.capture.postgresql.replication_frames import (
     parse_lsn,
 )
 from kainite.capture.postgresql.source_identity import SourceIdentity, SourceServer, check_source, timeline_ends
-from kainite.capture.postgresql.source_reach import reached_by
-from kainite.targets.postgresql.text_forms import as_options
 
 _STATUS_EVERY = 5.0
 SILENT_S = 60.0
@@ -40,13 +42,10 @@ connection is taken for dead: a network that is cut without a word, or a server 
 _SLOT_BUSY_LIMIT = 30.0
 _SENDS_MESSAGES = 140000  # the server's version from which pgoutput sends logical messages
 _SLOT_BUSY = b"55006"
-# PostgreSQL sends values as this session would print them; with an empty path, names of tables with their schemas.
-_OPTIONS = f"{as_options()} -c search_path="
 _SLOT_ANEW = (
     "what committed since the offset cannot be read any more; create the slot anew, copy the tables again, and begin"
     " with the new slot's LSN and the number of the last transaction (docs/extract.md, *PostgreSQL*)"
 )
-_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +72,10 @@ def create_slot(source: SourceSlot) -> Iterator[CreatedSlot]:
     Raises:
         SourceError: the server refused (the slot exists, ``wal_level`` is not ``logical`` …).
     """
-    connection = _connect(source.url)
+    connection = connect(source.url)
     try:
-        command = f"CREATE_REPLICATION_SLOT {_name(source.slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
-        result = _execute(connection, command)
+        command = f"CREATE_REPLICATION_SLOT {plain_name(source.slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
+        result = execute(connection, command)
         lsn, snapshot = (result.get_value(0, column) or b"" for column in (1, 2))
         yield CreatedSlot(parse_lsn(lsn.decode()), snapshot.decode())
     finally:
@@ -115,7 +114,7 @@ class ReplicationStream:
             SourceError: the server refused, is not the noted source, or the slot has acknowledged more than
                 ``start_lsn``.
         """
-        connection = _connect(source.url)
+        connection = connect(source.url)
         try:
             server = _identify(connection, noted)
             check_source(noted, start_lsn, server)
@@ -179,22 +178,22 @@ class ReplicationStream:
         if data is None and timeout > 0:
             select.select([self._connection.socket], [], [], timeout)
         if data is None:
-            with _as_source_error():
+            with as_source_error():
                 self._connection.consume_input()
             data = self._try_read()
         return data
 
     def _try_read(self) -> bytes | None:
-        with _as_source_error():
+        with as_source_error():
             size, data = self._connection.get_copy_data(1)
         if size < 0:
             raise SourceError(f"replication: the source server ended the stream{self._why_it_ended()}")
         return bytes(data) if size else None
 
     def _why_it_ended(self) -> str:
-        with _as_source_error():
+        with as_source_error():
             result = self._connection.get_result()
-        reason = "" if result is None else _message(result.error_message)
+        reason = "" if result is None else one_line(result.error_message)
         return f": {reason}" if reason else ""
 
     def _send_status_if_due(self) -> None:
@@ -203,7 +202,7 @@ class ReplicationStream:
 
     def _send_status(self) -> None:
         self._status_due = time.monotonic() + _STATUS_EVERY
-        with _as_source_error():
+        with as_source_error():
             self._connection.put_copy_data(encode_status(self._received, self._acknowledged, time.time_ns() // 1000))
             self._connection.flush()
 
@@ -211,8 +210,8 @@ class ReplicationStream:
 def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> None:
     messages = ", messages 'true'" if connection.server_version >= _SENDS_MESSAGES else ""
     command = (
-        f"START_REPLICATION SLOT {_name(source.slot)} LOGICAL {format_lsn(start_lsn)}"
-        f" (proto_version '1', publication_names '{_name(source.publication)}'{messages})"
+        f"START_REPLICATION SLOT {plain_name(source.slot)} LOGICAL {format_lsn(start_lsn)}"
+        f" (proto_version '1', publication_names '{plain_name(source.publication)}'{messages})"
     )
     deadline = time.monotonic() + _SLOT_BUSY_LIMIT
     while True:
@@ -220,13 +219,13 @@ def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> Non
         if result.status == pq.ExecStatus.COPY_BOTH:
             return
         if result.error_field(pq.DiagnosticField.SQLSTATE) != _SLOT_BUSY or time.monotonic() > deadline:
-            raise SourceError(f"replication slot {source.slot}: {_message(result.error_message)}")
+            raise SourceError(f"replication slot {source.slot}: {one_line(result.error_message)}")
         time.sleep(0.1)
 
 
 def _identify(connection: pq.abc.PGconn, noted: SourceIdentity | None) -> SourceServer:
     """Asks the server who it is (PostgreSQL manual, *Streaming Replication Protocol*, IDENTIFY_SYSTEM)."""
-    result = _execute(connection, "IDENTIFY_SYSTEM")
+    result = execute(connection, "IDENTIFY_SYSTEM")
     system, timeline, written, database = ((result.get_value(0, column) or b"").decode() for column in range(4))
     identity = SourceIdentity(system, int(timeline), database)
     promoted = noted is not None and noted.timeline < identity.timeline
@@ -234,14 +233,14 @@ def _identify(connection: pq.abc.PGconn, noted: SourceIdentity | None) -> Source
 
 
 def _history(connection: pq.abc.PGconn, timeline: int) -> dict[int, int]:
-    result = _execute(connection, f"TIMELINE_HISTORY {timeline}")
+    result = execute(connection, f"TIMELINE_HISTORY {timeline}")
     return timeline_ends((result.get_value(0, 1) or b"").decode("utf-8", "replace"))
 
 
 def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
     """Raises SourceError where the slot is missing, or ahead of ``start_lsn``."""
-    query = f"SELECT confirmed_flush_lsn, wal_status FROM pg_replication_slots WHERE slot_name = '{_name(slot)}'"
-    result = _execute(connection, query)
+    query = f"SELECT confirmed_flush_lsn, wal_status FROM pg_replication_slots WHERE slot_name = '{plain_name(slot)}'"
+    result = execute(connection, query)
     value = result.get_value(0, 0) if result.ntuples else None
     if value is not None and result.get_value(0, 1) == b"lost":
         raise SourceError(
@@ -260,47 +259,3 @@ def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
             f"replication slot {slot} is at {value.decode()}, after {format_lsn(start_lsn)} that was asked for:"
             " what committed between them is lost; copy the tables again"
         )
-
-
-def _connect(url: str) -> pq.abc.PGconn:
-    learn(secrets_in_url(url))
-    try:
-        text = reached_by(url, replication="database", client_encoding="UTF8", options=_OPTIONS)
-    except psycopg.Error as error:
-        raise SourceError(f"the source's connection URL is wrong: {_message(str(error).encode())}") from None
-    connection = pq.PGconn.connect(text.encode())
-    if connection.status != pq.ConnStatus.OK:
-        message = _message(connection.error_message)
-        connection.finish()
-        raise SourceError(f"cannot connect to the source server: {message}")
-    if connection.parameter_status(b"server_encoding") == b"SQL_ASCII":
-        # The server would end the stream at the first text that is not UTF-8, and so at each start.
-        _execute(connection, "SELECT set_config('client_encoding', 'SQL_ASCII', false)")
-    return connection
-
-
-def _execute(connection: pq.abc.PGconn, command: str) -> pq.abc.PGresult:
-    result = connection.exec_(command.encode())
-    if result.status != pq.ExecStatus.TUPLES_OK:
-        raise SourceError(f"replication: {_message(result.error_message)}")
-    return result
-
-
-def _name(name: str) -> str:
-    """Returns the name; raises SourceError where it would need quoting."""
-    # Replication commands take no parameters, so only plain names may stand in them.
-    if _IDENTIFIER.fullmatch(name) is None:
-        raise SourceError(f"{name!r}: slots and publications are named in lower-case letters, digits and underscores")
-    return name
-
-
-def _message(raw: bytes) -> str:
-    return redacted(" ".join(raw.decode("utf-8", "replace").split()))
-
-
-@contextmanager
-def _as_source_error() -> Iterator[None]:
-    try:
-        yield
-    except psycopg.Error as error:
-        raise SourceError(f"replication: {_message(str(error).encode())}") from None

@@ -8,8 +8,9 @@ again.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.pgoutput import (
@@ -26,7 +27,9 @@ from kainite.capture.postgresql.pgoutput import (
     TypeName,
     UpdateMessage,
 )
-from kainite.capture.postgresql.replication_frames import format_lsn
+from kainite.capture.postgresql.replication_frames import format_lsn, parse_lsn
+
+_NAME: Final = re.compile(r"pg-\d+-([0-9A-F]+/[0-9A-F]+)")
 
 RowChange: TypeAlias = InsertMessage | UpdateMessage | DeleteMessage
 
@@ -56,6 +59,12 @@ class SourceTransaction:
     @property
     def uow(self) -> str:
         return f"pg-{self.xid}-{format_lsn(self.commit_lsn)}"
+
+
+def commit_lsn_of(uow: str) -> int | None:
+    """Returns the commit LSN of the transaction whose unit has this name; None for a unit of another source."""
+    found = _NAME.fullmatch(uow)
+    return None if found is None else parse_lsn(found[1])
 
 
 @dataclass(slots=True)

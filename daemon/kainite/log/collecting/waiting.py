@@ -76,6 +76,7 @@ class Waiting:
         self._near = near_of(timeout)
         self._clock = clock
         self._shards: frozenset[str] = frozenset()
+        self._behind_parents: frozenset[str] = frozenset()
         self._read: dict[str, float] = {}  # up to which time all records that arrived are in the log
         self._counted = 0.0
         self._at = clock()
@@ -84,7 +85,7 @@ class Waiting:
     def report(self, report: ReadingReport) -> None:
         """Takes a reader's report."""
         self._advance()
-        self._shards = report.shards
+        self._shards, self._behind_parents = report.shards, report.waiting
         for shard, age in report.read.items():
             self._read[shard] = max(self._read.get(shard, -math.inf), self._at - max(0.0, age))
         for shard in self._read.keys() - self._shards:
@@ -105,6 +106,15 @@ class Waiting:
         at, counted = self._horizon - self._timeout, self._counted - self._timeout
         over = itertools.takewhile(lambda one: one[1].counted <= counted and one[1].at <= at, self._began.items())
         return frozenset(name for name, _ in over)
+
+    def behind(self) -> dict[str, float | None]:
+        """Returns for each shard that is to be read now the age of its horizon, seconds; None where nobody tells it.
+
+        A shard that waits for its parents is left out.
+        """
+        now = self._clock()
+        to_read = self._shards - self._behind_parents
+        return {shard: now - self._read[shard] if shard in self._read else None for shard in to_read}
 
     @property
     def _horizon(self) -> float:

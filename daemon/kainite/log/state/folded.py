@@ -25,7 +25,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from kainite.base.position import Position
@@ -218,6 +218,10 @@ class FoldedLog:
         """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
         tid = self._fold.late.get(uow)
         return None if tid is None else self.units.get(tid)
+
+    def late_units(self) -> Iterator[UnitState]:
+        """Yields the unresolved units that failed before they were whole: entries behind theirs may belong to them."""
+        return (self.units[tid] for tid in self._fold.late.values() if tid in self.units)
 
     def find(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit called ``uow``; None when there is none."""

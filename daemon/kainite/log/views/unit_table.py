@@ -7,7 +7,7 @@ entries' data. docs/operations.md, *Looking*, says what the columns mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from kainite.base.errors import LogCorruptError
@@ -139,6 +139,11 @@ class UnitTable:
                 more = self._dispatched[tid]
                 row = dispatched_row(unit, self._units)
                 yield replace(row, signature=more.signature, trans_in=more.trans_in, offending=more.offending)
+
+    def first_entry_of(self, rows: Sequence[LogRow]) -> float:
+        """Returns the lowest id of an entry that dispatched units among ``rows`` consist of; infinity without one."""
+        ids = (self._fold.units[row.id].first_tid for row in rows if row.id is not None)
+        return min(ids, default=math.inf)
 
     def take(self, batch: Batch, first_id: int) -> None:
         """Applies a batch's entries from ``first_id`` on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, LiteralString
+from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg.rows import namedtuple_row
@@ -151,13 +151,33 @@ _ACTIONS = {
 }
 
 
+# Who reads a catalogue without keys refuses changes, and orders them wrongly (kainite.replicate.ledger).
+_LOAD: Final = "SELECT to_regclass('kainite_load_step') IS NOT NULL"
+_UNFINISHED: Final = """
+SELECT EXISTS (SELECT FROM kainite_load l JOIN kainite_load_step s USING (log_partition)
+               WHERE l.state <> 'live' AND s.stage >= 1000000 AND s.done_at IS NULL)
+"""
+
+
 @contextmanager
 def reading(url: str) -> Iterator[CatalogueReader]:
     """Connects to the database and gives a reader of its catalogue.
 
     Raises:
-        TargetUnavailableError: the server does not answer, or refuses to answer.
+        TargetUnavailableError: the server does not answer, or refuses to answer; or a load has not made all keys yet.
     """
+    with reading_unfinished(url) as reader:
+        if reader.is_unfinished():
+            raise TargetUnavailableError(
+                f"the keys of {redacted_url(url)} are made at the end of its load: begin again when kainite replicate"
+                " status says live"
+            )
+        yield reader
+
+
+@contextmanager
+def reading_unfinished(url: str) -> Iterator[PostgresCatalogue]:
+    """Gives a reader of the catalogue as it is, also while a load has still to make keys; raises as :func:`reading`."""
     try:
         with closing(connect(libpq_url(url), "kainite catalogue")) as connection:
             yield PostgresCatalogue(connection)
@@ -171,6 +191,10 @@ class PostgresCatalogue:
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
+
+    def is_unfinished(self) -> bool:
+        """Tells whether a load has not made all keys yet."""
+        return all(bool(self._connection.execute(query).fetchone()[0]) for query in (_LOAD, _UNFINISHED))  # type: ignore[index]
 
     def default_schema(self) -> str | None:
         [row] = self._rows("SELECT current_schema()::text AS name")

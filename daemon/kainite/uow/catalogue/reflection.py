@@ -35,10 +35,11 @@ def reflect(url: str, schemas: Sequence[str] = ()) -> Catalogue:
         raise CatalogueError(f"a target of the kind {kind.name} cannot be asked for its tables")
     reading: Reading = kind.part(kind.catalogue)
     with reading(url) as reader:
-        return _catalogue(reader, schemas)
+        return catalogue_of(reader, schemas)
 
 
-def _catalogue(reader: CatalogueReader, schemas: Sequence[str]) -> Catalogue:
+def catalogue_of(reader: CatalogueReader, schemas: Sequence[str]) -> Catalogue:
+    """Returns the catalogue that a reader reads; raises CatalogueError as :func:`reflect`."""
     default = reader.default_schema()
     wanted = tuple(dict.fromkeys(schemas)) or (default,)
     missing = sorted({schema for schema in wanted if schema is not None} - set(reader.schemas()))

@@ -46,6 +46,7 @@ from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
 from kainite_spark.targets.postgresql.firing_hooks import KnownHooks, firing, found_hooks, reached
 from kainite_spark.targets.postgresql.hook_switch import switch_off, switch_on, switched_off
+from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, refuse_while_loading
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, fixed_columns, parameters, render
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
@@ -107,6 +108,7 @@ class PostgresSession:
         self._schema = schema
         self._hooks = KnownHooks(schema.catalogue, policy)
         self._planner = Planner(schema.catalogue, schema.levels)
+        self._loaded = LoadedTables(schema.catalogue)
         self._types = ColumnTypes()
         self._sql: dict[StatementShape, str] = {}
         self._connection: psycopg.Connection | None = None
@@ -118,10 +120,12 @@ class PostgresSession:
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         if units:
-            self._apply(fence, units, lambda hooked: self._planner.plan(units, folded=folded, hooked=hooked))
+            new = self._what_is_new(fence, units)
+            self._apply(fence, units, lambda hooked: self._planner.plan(new, folded=folded, hooked=hooked))
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
-        self._apply(fence, (unit,), lambda _: self._planner.one_by_one(unit))
+        (new,) = self._what_is_new(fence, (unit,))
+        self._apply(fence, (unit,), lambda _: self._planner.one_by_one(new))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -133,6 +137,14 @@ class PostgresSession:
         if self._connection is None or self._connection.closed:
             self._connection = _connect(self._url)
         return self._connection
+
+    def _what_is_new(self, fence: Fence, units: Sequence[Unit]) -> Sequence[Unit]:
+        """Returns the units without what a load of the target has brought already."""
+        if not self._loaded.is_known(fence):
+            with self._transaction() as connection:
+                _pin(connection, ROW_WAIT_S)
+                self._loaded.read(connection, fence)
+        return self._loaded.what_is_new(units)
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection]:
@@ -326,6 +338,7 @@ class PostgresTarget:
             sent = _compared(connection, log_partition, mark, ledger.RAISE_GENERATION, (log_partition, generation))
             if sent.rowcount != 1:
                 raise outranked(log_partition, generation)
+            refuse_while_loading(connection, log_partition)
 
     def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:

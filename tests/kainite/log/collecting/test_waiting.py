@@ -143,3 +143,11 @@ def test_never_overdue_before_its_limit_has_passed_and_all_that_arrived_in_it_is
             bench.waiting.report(ReadingReport(BOTH, {shard: age}))
         if bench.overdue:
             assert min(read.values()) >= began + 100.0
+
+
+def test_how_far_behind_each_shard_is_that_can_be_read_now() -> None:
+    bench = Bench()
+    shards = frozenset({"read", "unread", "child"})
+    bench.waiting.report(ReadingReport(shards, {"read": 2.0}, waiting=frozenset({"child"})))
+    bench.now += 3.0
+    assert bench.waiting.behind() == {"read": 5.0, "unread": None}

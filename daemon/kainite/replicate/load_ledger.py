@@ -1,0 +1,264 @@
+"""The driver's view of the ledger of a load: begins it, plans it, sees which steps are left, ends it.
+
+:mod:`~kainite.replicate.ledger` has the states, the invariants, and what a crash leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.rows import namedtuple_row
+
+from kainite.base.errors import CatalogueError, TargetError, TargetFencedError
+from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
+from kainite.capture.postgresql.replication_frames import format_lsn
+from kainite.replicate import ledger
+from kainite.replicate.ledger import LoadState, LoadStep
+from kainite.replicate.tables import ReplicaTable, TableName
+
+LOCK_WAIT_S: Final = 30
+"""Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
+
+# One driver at a time, for the life of its session.
+_ONE_DRIVER: Final = "SELECT pg_try_advisory_lock(hashtextextended('kainite load ' || %s, 0))"
+_OTHER_DRIVER: Final = """
+    SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND (classid::bigint << 32 | objid::bigint) = hashtextextended('kainite load ' || %s, 0)"""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLoad:
+    """The load of a target, as its ledger has it.
+
+    Attributes:
+        generation: the generation of the load.
+        state: its state.
+        position: the consistent point, an LSN; None before it is known.
+        snapshot: the name of the point's snapshot; None before it is known, and when it is not needed any more.
+        source: the source, as ``system identifier/database``.
+        began_ms, live_ms, now_ms: when the load began, when it was live (or None), and when the ledger was read; by the
+            target's clock, in milliseconds since the epoch.
+        copies: whether ranges of rows are left to be copied.
+    """
+
+    generation: int
+    state: LoadState
+    position: int | None
+    snapshot: str | None
+    source: str | None
+    began_ms: int
+    live_ms: int | None
+    now_ms: int = field(compare=False)
+    copies: bool
+
+
+def found_load(connection: psycopg.Connection, log_partition: str) -> FoundLoad | None:
+    """Returns the load of a target; None where Kainite has not loaded it, nor made its tables."""
+    if not _one(connection.execute(ledger.IS_THERE))[0]:
+        return None
+    cursor = connection.cursor(row_factory=namedtuple_row)
+    row: Any = cursor.execute(ledger.READ, (log_partition,)).fetchone()
+    if row is None:
+        return None
+    return FoundLoad(
+        row.generation,
+        LoadState(row.state),
+        None if row.position is None else int(row.position),
+        row.snapshot,
+        row.source,
+        row.began_ms,
+        row.live_ms,
+        row.now_ms,
+        row.copies,
+    )
+
+
+def source_name(point: ConsistentPoint) -> str:
+    """Returns how the ledger names a source; its timeline may change."""
+    return f"{point.source.system}/{point.source.database}"
+
+
+class LoadLedger:
+    """The ledger of one log's load, for the one driver that holds it.
+
+    Args:
+        connection: a session with the target, in autocommit mode, of the driver alone.
+        log_partition: the log's name in the target.
+
+    Attributes:
+        generation: the generation of this driver's load; 0 before :meth:`begin` or :meth:`go_on`.
+
+    Raises:
+        TargetError: another driver holds it.
+    """
+
+    def __init__(self, connection: psycopg.Connection, log_partition: str) -> None:
+        self._connection = connection
+        self._log = log_partition
+        self.generation = 0
+        if not _one(connection.execute(_ONE_DRIVER, (log_partition,)))[0]:
+            found = connection.execute(_OTHER_DRIVER, (log_partition,)).fetchone()
+            pid = "another session" if found is None else f"its session in the target has pid {found[0]}"
+            raise TargetError(f"another kainite replicate load of {log_partition} runs ({pid}): wait, or end it first")
+
+    def create(self) -> None:
+        """Makes the ledger's tables where they are missing."""
+        for statement in ledger.CREATE:
+            self._connection.execute(statement)
+
+    def found(self) -> FoundLoad | None:
+        """Returns the load as the ledger has it."""
+        return found_load(self._connection, self._log)
+
+    def prepare(self, script: str, steps: Iterable[LoadStep]) -> None:
+        """Executes a script that makes the tables, and notes what follows with the load; all or nothing.
+
+        Args:
+            script: statements, which may set the session's settings.
+            steps: statements for after the rows.
+
+        Raises:
+            CatalogueError: the target has been prepared, or loaded, already.
+        """
+        with self._transaction():
+            if self._connection.execute(ledger.PREPARE, (self._log,)).rowcount != 1:
+                raise CatalogueError("the target's tables have been made, or loaded, before: kainite replicate status")
+            self._note_steps(steps)
+            self._connection.execute(script.encode())
+
+    def begin(self) -> None:
+        """Begins a load: from now on the apply job commits nothing, and no task of an earlier load does."""
+        with self._alone():
+            self._connection.execute(ledger.CLOSE_FENCE, (self._log,))
+            self.generation = _one(self._connection.execute(ledger.BEGIN, (self._log,)))[0]
+
+    def go_on(self) -> None:
+        """Goes on with a load that has a point: from now on no task of its earlier driver commits.
+
+        Raises:
+            TargetFencedError: the load has no point, or is none.
+        """
+        with self._alone():
+            row = self._connection.execute(ledger.GO_ON, (self._log,)).fetchone()
+            if row is None:
+                raise self._fenced()
+            self.generation = row[0]
+
+    def plan(self, point: ConsistentPoint, tables: Sequence[ReplicaTable], steps: Iterable[LoadStep]) -> None:
+        """Notes the point and the ranges of a load that has begun; empties tables that an earlier load filled.
+
+        Args:
+            point: made after :meth:`begin`.
+            tables: the source's tables.
+            steps: the ranges.
+
+        Raises:
+            CatalogueError: a table has rows that no load has put there.
+            TargetFencedError: another driver has begun since.
+        """
+        lsn = format_lsn(point.lsn)
+        with self._transaction():
+            values = (lsn, point.snapshot, source_name(point), self._log, self.generation)
+            if self._connection.execute(ledger.SET_POINT, values).rowcount != 1:
+                raise self._fenced()
+            self._empty(tables)
+            self._connection.execute(ledger.FORGET_TABLES, (self._log,))
+            self._connection.execute(ledger.FORGET_COPIES, (self._log,))
+            for table in tables:
+                self._connection.execute(ledger.NOTE_TABLE, (self._log, table.schema, table.name, lsn))
+            self._note_steps(steps)
+
+    def left(self, failed: Collection[int] = ()) -> list[int]:
+        """Returns the steps of the first stage that is not done, without those that have failed."""
+        values = {"log": self._log, "failed": list(failed)}
+        return [row[0] for row in self._connection.execute(ledger.LEFT, values)]
+
+    def seen(self) -> None:
+        """Notes that the driver lives; raises TargetFencedError where another one has taken over."""
+        if self._connection.execute(ledger.SEEN, (self._log, self.generation)).rowcount != 1:
+            raise self._fenced()
+
+    def failed(self, step: int, cause: str) -> None:
+        """Notes why a step cannot be done."""
+        self._connection.execute(ledger.FAILED, (cause, self._log, step))
+
+    def void(self) -> None:
+        """Forgets the point: the next load begins anew."""
+        self._connection.execute(ledger.VOID, (self._log, self.generation))
+
+    def finish(self) -> None:
+        """Makes the load live; raises TargetFencedError where a step is left, or another driver has taken over."""
+        if self._connection.execute(ledger.FINISH, (self._log, self.generation)).rowcount != 1:
+            raise self._fenced()
+
+    def rows(self, query: Any, *values: object) -> list[Any]:
+        """Returns the rows of a query, by the names of its columns."""
+        return self._connection.cursor(row_factory=namedtuple_row).execute(query, values or None).fetchall()
+
+    def _empty(self, tables: Sequence[ReplicaTable]) -> None:
+        """Empties what an earlier load of this ledger filled; refuses rows that came from elsewhere."""
+        rows = self._connection.execute(ledger.POSITIONS, (self._log,)).fetchall()
+        if filled := {(schema, name) for schema, name, _ in rows}:
+            names = sql.SQL(", ").join(sql.Identifier(*name) for name in sorted(_existing(self._connection, filled)))
+            try:
+                self._connection.execute(sql.SQL("TRUNCATE {}").format(names))
+            except errors.FeatureNotSupported as error:
+                raise CatalogueError(f"tables that were loaded before cannot be emptied: {error.diag.message_primary}"
+                                     f" ({error.diag.message_detail})") from None  # fmt: skip
+        if full := with_rows(self._connection, [table.place for table in tables if table.place not in filled]):
+            names_of = ", ".join(f"{schema}.{name}" for schema, name in full)
+            raise CatalogueError(f"the target has rows that no load has put there, in {names_of}: TRUNCATE them")
+
+    def _note_steps(self, steps: Iterable[LoadStep]) -> None:
+        values = [
+            (self._log, step.number, step.stage, step.schema, step.table, ledger.encoded(step.work)) for step in steps
+        ]
+        with self._connection.cursor() as cursor:
+            cursor.executemany(ledger.NOTE_STEP, values)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Runs a transaction that holds the load against all tasks; ends the sessions of those that were left."""
+        with self._transaction():
+            self._connection.execute(ledger.END_SESSIONS, (ledger.session_name(self._log),))
+            self._connection.execute(ledger.LOCK, (self._log,))
+            yield
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._connection.transaction():
+            self._connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
+            yield
+
+    def _fenced(self) -> TargetFencedError:
+        return TargetFencedError(
+            f"generation {self.generation} of the load of {self._log} may not write any more: another kainite replicate"
+            " load has begun, or there is nothing to go on with; kainite replicate status tells"
+        )
+
+
+def with_rows(connection: psycopg.Connection, tables: Iterable[TableName]) -> list[TableName]:
+    """Returns those of the tables that have rows, and exist."""
+    found = []
+    for name in _existing(connection, tables):
+        query = sql.SQL("SELECT EXISTS (SELECT FROM {})").format(sql.Identifier(*name))
+        if _one(connection.execute(query))[0]:
+            found.append(name)
+    return found
+
+
+def _existing(connection: psycopg.Connection, tables: Iterable[TableName]) -> list[TableName]:
+    query = "SELECT to_regclass(format('%%I.%%I', %s::text, %s::text)) IS NOT NULL"
+    return [name for name in tables if _one(connection.execute(query, name))[0]]
+
+
+def _one(cursor: psycopg.Cursor) -> Any:
+    row = cursor.fetchone()
+    assert row is not None, "the statement returns a row"
+    return row

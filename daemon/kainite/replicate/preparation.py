@@ -1,0 +1,135 @@
+"""Looks whether a load may begin, and prepares what can be prepared: ``kainite replicate init``.
+
+:func:`look` changes nothing. :func:`write` makes what is missing, in an order in which a crash between two steps loses
+nothing, and leaves alone what is there:
+
+1. the publication: what commits without it is never sent;
+2. the slot, then the offset file with the slot's place: a slot without an offset file is as good as new as long as
+   nobody has loaded the target;
+3. the target's tables, where it has none of them, in one transaction with the steps that make their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import psycopg
+from psycopg import sql
+
+from kainite.base.errors import SettingsError, SourceError
+from kainite.capture.postgresql.offset import Offset
+from kainite.capture.postgresql.replication_frames import format_lsn
+from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
+from kainite.extract.offsets.place import Place
+from kainite.replicate.ends import ReplicaEnds, both_sessions, ends_of
+from kainite.replicate.findings import CheckFinding, is_ready
+from kainite.replicate.ledger import CREATE
+from kainite.replicate.load_ledger import LoadLedger, found_load
+from kainite.replicate.schema_dump import dump_schema
+from kainite.replicate.settings_checks import look_at_settings
+from kainite.replicate.slot import found_slot
+from kainite.replicate.source_checks import look_at_source
+from kainite.replicate.tables import ReplicaTable, described, published
+from kainite.replicate.target_checks import look_at_target
+from kainite.settings import Settings
+from kainite.targets.postgresql.catalogue import reading_unfinished
+from kainite.uow.catalogue.reflection import catalogue_of
+from kainite.uow.catalogue.tables import Catalogue
+
+
+def target_catalogue(configured: Settings, ends: ReplicaEnds) -> Catalogue:
+    """Returns the target's tables as they are now, keys or not; empty where there are none.
+
+    Raises:
+        TargetUnavailableError: the target does not answer.
+        CatalogueError: a schema does not exist.
+    """
+    with reading_unfinished(ends.target) as reader:
+        schemas = configured.apply.schemas or (reader.default_schema() or "",)
+        if not any(reader.table_names(schema) for schema in schemas):
+            return Catalogue({}, reader.default_schema())
+        return catalogue_of(reader, configured.apply.schemas)
+
+
+def look(configured: Settings) -> list[CheckFinding]:
+    """Returns the list of what was found.
+
+    Raises:
+        SettingsError: the settings name no two PostgreSQL databases.
+        SourceError: one of them does not answer.
+    """
+    ends = ends_of(configured)
+    catalogue = target_catalogue(configured, ends)
+    with both_sessions(ends) as (source, target):
+        tables = published(source, ends.source.publication)
+        slot = found_slot(source, ends.source.slot)
+        return [
+            *look_at_source(source, ends.source, tables, ends.required),
+            *look_at_target(source, target, tables, catalogue, ends.log_partition),
+            *look_at_settings(configured, tables, None if slot is None else slot.lsn),
+        ]
+
+
+def check_ready(findings: Sequence[CheckFinding]) -> None:
+    """Raises SettingsError where something must be mended before a load may begin."""
+    if not is_ready(findings):
+        causes = "; ".join(f"{f.about}: {f.found} ({f.mend})" for f in findings if f.verdict == "wrong")
+        raise SettingsError(f"the load cannot begin: {causes}. kainite replicate init shows all")
+
+
+def write(configured: Settings) -> Iterator[str]:
+    """Makes what is missing; yields what was done.
+
+    Raises:
+        SettingsError: as :func:`look`; or pg_dump is missing.
+        SourceError: the source or the target refused, or does not answer.
+    """
+    ends = ends_of(configured)
+    with both_sessions(ends) as (source, target):
+        yield from _publication(source, ends)
+        yield from _slot(source, target, ends, offset_file_of(configured))
+        yield from _tables(source, target, ends, published(source, ends.source.publication))
+
+
+def _publication(source: psycopg.Connection, ends: ReplicaEnds) -> Iterator[str]:
+    name = ends.source.publication
+    if source.execute("SELECT FROM pg_publication WHERE pubname = %s", (name,)).rowcount:
+        return
+    tables = sql.SQL(", ").join(sql.Identifier(*table.split(".", 1)) for table in ends.required)
+    which = sql.SQL("FOR TABLE {}").format(tables) if ends.required else sql.SQL("FOR ALL TABLES")
+    source.execute(sql.SQL("CREATE PUBLICATION {} {}").format(sql.Identifier(name), which))
+    yield f"made publication {name}"
+
+
+def _slot(
+    source: psycopg.Connection, target: psycopg.Connection, ends: ReplicaEnds, file: OffsetFile | None
+) -> Iterator[str]:
+    assert file is not None, "ends_of has looked at extractorOffsets"
+    name, slot = ends.source.slot, found_slot(source, ends.source.slot)
+    if file.path.exists():
+        return  # an offset without its slot is a loss, which the extractor tells of
+    if slot is None:
+        source.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
+        slot = found_slot(source, name)
+        yield f"made replication slot {name}"
+    elif (load := found_load(target, ends.log_partition)) is not None and load.position is not None:
+        raise SourceError(f"offset file {file.path} is missing, and the target has been loaded: put a copy back")
+    assert slot is not None
+    assert slot.lsn is not None, "a logical slot has a place"
+    with file.locked():
+        file.create(Place(Offset(slot.lsn, 0).as_json()))
+    yield f"made offset file {file.path}, which begins at {format_lsn(slot.lsn)}"
+
+
+def _tables(
+    source: psycopg.Connection, target: psycopg.Connection, ends: ReplicaEnds, tables: Sequence[ReplicaTable]
+) -> Iterator[str]:
+    if not tables or described(target, [table.place for table in tables]):
+        return
+    dump = dump_schema(source, ends.source.url, [table.sql for table in tables])
+    for statement in CREATE:
+        target.execute(statement)
+    LoadLedger(target, ends.log_partition).prepare(dump.script, dump.steps)
+    yield f"made {len(tables)} tables; {len(dump.steps)} keys, indexes and the like follow behind the rows"
+    for name in dump.left_out:
+        yield f"left out foreign key {name}: its parent is not published"

@@ -1,0 +1,141 @@
+"""Looks at a source: settings of the server, rights, slot, publication, and the tables that are published."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final
+
+import psycopg
+
+from kainite.capture.postgresql.replication import SourceSlot
+from kainite.replicate.findings import CheckFinding, fine, warning, wrong
+from kainite.replicate.slot import found_slot, problem_of
+from kainite.replicate.tables import ReplicaTable
+
+_SLOTS_NEEDED: Final = 1
+_GIB: Final = 2**30
+_RESTART: Final = "and restart the server"
+
+_SERVER: Final = """
+    SELECT current_setting('server_version_num')::int, current_setting('wal_level'),
+           current_setting('max_replication_slots')::int, (SELECT count(*) FROM pg_replication_slots),
+           current_setting('max_wal_senders')::int, (SELECT count(*) FROM pg_stat_replication),
+           current_setting('max_slot_wal_keep_size'), current_user::text,
+           (SELECT rolreplication OR rolsuper OR EXISTS (
+                SELECT FROM pg_roles r WHERE r.rolname IN ('rds_replication', 'alloydbreplica')
+                  AND pg_has_role(current_user, r.oid, 'member'))
+            FROM pg_roles WHERE rolname = current_user)"""
+_PUBLICATION: Final = """
+    SELECT pubinsert AND pubupdate AND pubdelete FROM pg_publication WHERE pubname = %s"""
+_RIGHTS: Final = """
+    SELECT t.sql, has_table_privilege(t.sql::regclass, 'SELECT'), row_security_active(t.sql::regclass)
+    FROM unnest(%s::text[]) AS t (sql)"""
+_IDENTITY_INDEX: Final = """
+    SELECT t.sql FROM unnest(%s::text[]) AS t (sql) WHERE NOT EXISTS (
+        SELECT FROM pg_index i, pg_index p
+        WHERE i.indrelid = t.sql::regclass AND i.indisreplident AND p.indrelid = i.indrelid AND p.indisprimary
+          AND p.indkey::int2[] <@ i.indkey::int2[])"""
+
+
+def look_at_source(
+    connection: psycopg.Connection, source: SourceSlot, tables: Sequence[ReplicaTable], required: Collection[str]
+) -> Iterator[CheckFinding]:
+    """Yields what a source lacks, and what it has.
+
+    Args:
+        connection: a session with the source.
+        source: its slot and publication.
+        tables: the tables that are published.
+        required: tables, as ``schema.table``, that must be.
+    """
+    yield from _server(connection)
+    yield _slot(connection, source)
+    yield _publication(connection, source, tables, required)
+    yield from _rights(connection, tables)
+    yield from _identities(connection, tables)
+
+
+def _server(connection: psycopg.Connection) -> Iterator[CheckFinding]:
+    version, level, slots, used, senders, sending, keep, role, may = _row(connection, _SERVER)
+    if version < 140000:
+        yield warning("source version", f"PostgreSQL {version // 10000}: each range of a load reads the whole table")
+    if level != "logical":
+        yield wrong("wal_level", f"is {level}", f"ALTER SYSTEM SET wal_level = logical, {_RESTART}")
+    else:
+        yield fine("wal_level", level)
+    if not may:
+        yield wrong("role", f"{role} may not replicate", f'ALTER ROLE "{role}" REPLICATION')
+    if slots - used < _SLOTS_NEEDED:
+        yield wrong("slots", f"{used} of {slots} are in use, and a load needs one more for an instant",
+                    f"ALTER SYSTEM SET max_replication_slots = {slots + 4}, {_RESTART}")  # fmt: skip
+    if senders - sending < _SLOTS_NEEDED + 1:
+        yield wrong("wal senders", f"{sending} of {senders} are in use; a load needs one, the extractor another",
+                    f"ALTER SYSTEM SET max_wal_senders = {senders + 4}, {_RESTART}")  # fmt: skip
+    if keep == "-1":
+        yield warning("WAL", "the slot may hold back WAL without a limit: a source whose extractor stands still"
+                      " fills its disk",
+                      "watch pg_replication_slots, or ALTER SYSTEM SET max_slot_wal_keep_size")  # fmt: skip
+    else:
+        yield fine("WAL", f"the slot may hold back {keep}")
+
+
+def _slot(connection: psycopg.Connection, source: SourceSlot) -> CheckFinding:
+    slot = found_slot(connection, source.slot)
+    problem = problem_of(slot, source.slot)
+    if slot is None or problem is not None:
+        drop = "" if slot is None else f"SELECT pg_drop_replication_slot('{source.slot}'); "
+        made = f"{drop}SELECT pg_create_logical_replication_slot('{source.slot}', 'pgoutput')"
+        return wrong("slot", problem or "", f"{made}, or kainite replicate init --write")
+    left = "" if slot.left is None else f"; {slot.left / _GIB:.1f} GiB more may be written before it is lost"
+    return fine("slot", f"{source.slot} holds back {slot.held / _GIB:.1f} GiB{left}")
+
+
+def _publication(
+    connection: psycopg.Connection, source: SourceSlot, tables: Sequence[ReplicaTable], required: Collection[str]
+) -> CheckFinding:
+    name = source.publication
+    found = connection.execute(_PUBLICATION, (name,)).fetchone()
+    if found is None:
+        return wrong("publication", f"{name} does not exist", f"CREATE PUBLICATION {name} FOR ALL TABLES")
+    if not found[0]:
+        mend = f"ALTER PUBLICATION {name} SET (publish = 'insert, update, delete, truncate')"
+        return wrong("publication", f"{name} does not publish all changes of rows", mend)
+    lacking = sorted(set(required) - {table.full_name for table in tables})
+    if lacking or not tables:
+        names = ", ".join(lacking) or "…"
+        return wrong("publication", f"{name} lacks {names}", f"ALTER PUBLICATION {name} ADD TABLE {names}")
+    size = sum(table.bytes for table in tables)
+    return fine("publication", f"{name}: {len(tables)} tables, {size / _GIB:.2f} GiB")
+
+
+def _rights(connection: psycopg.Connection, tables: Sequence[ReplicaTable]) -> Iterator[CheckFinding]:
+    for sql, may, secured in connection.execute(_RIGHTS, ([table.sql for table in tables],)):
+        if not may:
+            yield wrong("rights", f"the role may not read {sql}", f"GRANT SELECT ON {sql} TO the role of --source")
+        if secured:
+            yield wrong("row security", f"{sql} hides rows from the role", "ALTER ROLE … BYPASSRLS")
+
+
+def _identities(connection: psycopg.Connection, tables: Sequence[ReplicaTable]) -> Iterator[CheckFinding]:
+    """Yields which tables cannot say, or not shortly, which row a change means."""
+    for table in tables:
+        add = f"ALTER TABLE {table.sql} ADD PRIMARY KEY (…)"
+        if not table.key and table.identity == "f":
+            yield warning("keys", f"{table.full_name} has no primary key: its inserts alone can be applied, an"
+                          " update or delete fails its unit", add)  # fmt: skip
+        elif not table.key:
+            yield warning("keys", f"{table.full_name} has no primary key: it takes inserts alone, and the source"
+                          " refuses its own updates and deletes while it is published", add)  # fmt: skip
+        elif table.identity == "n":
+            yield wrong("replica identity", f"{table.full_name} has NOTHING",
+                        f"ALTER TABLE {table.sql} REPLICA IDENTITY DEFAULT")  # fmt: skip
+    indexed = [table.sql for table in tables if table.identity == "i" and table.key]
+    for (sql,) in connection.execute(_IDENTITY_INDEX, (indexed,)):
+        yield wrong("replica identity", f"the index that {sql} uses does not contain the primary key",
+                    f"ALTER TABLE {sql} REPLICA IDENTITY DEFAULT")  # fmt: skip
+
+
+def _row(connection: psycopg.Connection, query: str) -> Any:
+    row = connection.execute(query.encode()).fetchone()
+    assert row is not None, "a SELECT without FROM has a row"
+    return row

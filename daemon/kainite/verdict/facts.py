@@ -1,0 +1,113 @@
+"""What a verdict is judged from. Pure data; :mod:`kainite.verdict.reading` fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kainite.fleet.model.records import Picture
+from kainite.leases.administration.report import LeaseRow
+from kainite.log.state.summary import LogSummary
+
+
+@dataclass(frozen=True, slots=True)
+class LogFacts:
+    """What HEAD tells of the log.
+
+    Attributes:
+        partition: the log partition.
+        owner: the owner's worker id, or the last owner's; None where the log was never owned.
+        process: the owner's process, for people; empty where HEAD names none.
+        released: whether the last owner has given the log back.
+        alive: whether the owner sends heartbeats; None where nobody owns the log, or where it was not observed.
+        waited: for how many seconds a heartbeat was awaited.
+        summary: the log's figures at the last heartbeat; None where HEAD has none.
+        error: why HEAD could not be read; empty where it was read.
+    """
+
+    partition: str
+    owner: str | None = None
+    process: str = ""
+    released: bool = False
+    alive: bool | None = None
+    waited: float = 0.0
+    summary: LogSummary | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseFacts:
+    """The lease table's rows; ``error`` says why there are none."""
+
+    rows: tuple[LeaseRow, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFacts:
+    """The fleet's table; ``error`` says why it was not read."""
+
+    picture: Picture | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonFacts:
+    """What a daemon's ``/health`` answered.
+
+    Attributes:
+        address: where it was asked, as ``HOST:PORT``.
+        answer: the answer; None where there was none.
+        error: why there was none.
+    """
+
+    address: str
+    answer: Mapping[str, Any] | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """What an extractor tells of its source. A field is None where nothing tells it.
+
+    Attributes:
+        seconds: how far the stream is behind the source's last commit, seconds.
+        units: how many of the source's commits are not on the stream yet.
+        newest: the age of the newest commit that the extractor gave, seconds. Where the source commits all the time, or
+            the extractor writes a heartbeat there, that is how far the stream is behind; else it is the most that it
+            can be.
+        heard: seconds since the extractor last answered.
+        problems: why a person should look at the extractor; empty where there is no reason.
+    """
+
+    seconds: float | None = None
+    units: int | None = None
+    newest: float | None = None
+    heard: float | None = None
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that a verdict is judged from.
+
+    Attributes:
+        application: its name.
+        file: the settings file, for the commands in remedies.
+        now_ms: milliseconds since the epoch, by the clock of this host.
+        log, leases, fleet: None where the settings use none.
+        daemons: the daemons that were asked.
+        source: what the extractor tells.
+        unit_timeout: seconds after which a unit that is not complete has waited long.
+    """
+
+    application: str
+    file: str
+    now_ms: int
+    log: LogFacts | None = None
+    leases: LeaseFacts | None = None
+    fleet: FleetFacts | None = None
+    daemons: tuple[DaemonFacts, ...] = ()
+    source: SourceFacts = SourceFacts()
+    unit_timeout: float = 600.0

@@ -1,0 +1,25 @@
+"""The checks on the log's units for ``/health``, in the process that owns the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kainite.base.clock import epoch_ms
+
+if TYPE_CHECKING:
+    from kainite.observe.check import Check
+    from kainite.peers.sharing.shared_log import SharedLog
+
+
+def checks_of(log: SharedLog | None, unit_timeout: float) -> tuple[Check, ...]:
+    """Returns the checks; none in a process that does not own the log, and knows no unit.
+
+    Args:
+        log: the log, once the process takes part in it.
+        unit_timeout: seconds after which a unit that is not complete has waited long.
+    """
+    if log is None or log.owner is None:
+        return ()
+    from kainite.verdict.units import unit_checks  # a daemon without a log starts without these modules
+
+    return unit_checks(log.owner.summary(), epoch_ms(), unit_timeout)

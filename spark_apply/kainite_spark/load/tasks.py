@@ -1,0 +1,232 @@
+"""Does one step of a load: copies a range of rows, or executes a statement, with the step's entry in the ledger.
+
+A step is one transaction of the target (:mod:`kainite.replicate.ledger`)::
+
+    end what was left of the step ─► hold the load ─► claim the step ─► copy, or execute ─► note it as done ─► commit
+
+Rows stream from the one connection to the other, so that a step takes the memory of its largest row. Values go as text,
+which both sessions spell and read in one way, whatever the servers' versions and settings are.
+
+Spark may run a task again, or twice. Errors are returned as data, as the apply job's tasks do it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+import psycopg
+from psycopg import errors, pq, sql
+
+from kainite.base.redaction import redacted
+from kainite.replicate import ledger
+from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.ledger import CopyStep, StatementStep
+from kainite.targets.postgresql.connection import connect
+from kainite.targets.postgresql.text_forms import as_local_settings
+
+_LOG = logging.getLogger(__name__)
+
+LOCK_WAIT_S: Final = 30
+"""Seconds for which a step waits for a lock in the target."""
+
+_TAKE: Final = f"""
+    WITH ended AS MATERIALIZED ({ledger.END_SESSIONS})
+    SELECT set_config('application_name', %s, false), (SELECT count(*) FROM ended)"""
+_LONGEST_CAUSE: Final = 1000
+_WRITTEN_AT_ONCE: Final = 256 * 1024
+_SETTINGS: Final = f"SELECT {as_local_settings()}"
+# The server ends a transaction whose client is silent for a minute; a statement under way is none.
+_LIMITS: Final = f"""
+    SELECT set_config('lock_timeout', '{LOCK_WAIT_S}s', true),
+           set_config('idle_in_transaction_session_timeout', '60s', true), set_config('statement_timeout', '0', true)"""
+
+
+class StepOutcome(Enum):
+    """What became of a step."""
+
+    DONE = "done"
+    REFUSED = "refused"  # by the target or the source, for what it is
+    FENCED = "fenced"  # another driver has taken over
+    SNAPSHOT_LOST = "snapshot lost"
+    AGAIN = "again"  # a connection was lost, or a lock was not to be had
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStepResult:
+    """The result of a step; ``cause`` is empty where it is done."""
+
+    step: int
+    outcome: StepOutcome
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTask:
+    """What all tasks of a load have in common.
+
+    Attributes:
+        ends: source and target.
+        generation: the load's.
+        snapshot: the name of the source's snapshot.
+    """
+
+    ends: ReplicaEnds = field(repr=False)
+    generation: int
+    snapshot: str | None
+
+
+class _FencedError(Exception):
+    """Another driver has taken over."""
+
+
+class _SnapshotLostError(Exception):
+    """The source does not know the snapshot."""
+
+
+def run_step(task: LoadTask, step: int) -> LoadStepResult:
+    """Does a step, unless it is done already."""
+    try:
+        with _session(task.ends.target, ledger.session_name(task.ends.log_partition, step)) as target:
+            _run(task, step, target)
+    except _FencedError:
+        return LoadStepResult(step, StepOutcome.FENCED)
+    except _SnapshotLostError as error:
+        return LoadStepResult(step, StepOutcome.SNAPSHOT_LOST, str(error))
+    except psycopg.Error as error:
+        again = error.diag.sqlstate is None or error.diag.sqlstate[:2] in _PASSING
+        return LoadStepResult(step, StepOutcome.AGAIN if again else StepOutcome.REFUSED, _line(error))
+    return LoadStepResult(step, StepOutcome.DONE)
+
+
+# Connections, lack of resources, an operator's doing, and transactions that met: PostgreSQL manual, appendix A.
+_PASSING: Final = ("08", "40", "53", "55", "57", "58")
+
+
+def _run(task: LoadTask, step: int, target: psycopg.Connection) -> None:
+    log = task.ends.log_partition
+    with target.transaction():
+        target.execute(_LIMITS)
+        if target.execute(ledger.HOLD, (log, task.generation)).rowcount != 1:
+            raise _FencedError
+        claimed = target.execute(ledger.CLAIM, (log, step)).fetchone()
+        if claimed is None:
+            return
+        work = ledger.decoded(claimed[0])
+        rows, size = _execute(work, target) if isinstance(work, StatementStep) else _copy(task, step, work, target)
+        target.execute(ledger.DONE, (rows, size, log, step))
+
+
+def _execute(work: StatementStep, target: psycopg.Connection) -> tuple[int, int]:
+    with _path_of(target):
+        target.execute(work.sql.encode())
+    return 0, 0
+
+
+@contextmanager
+def _path_of(target: psycopg.Connection) -> Iterator[None]:
+    """Gives statements the search path that pg_dump writes them for, and the ledger's own path back."""
+    target.execute("SET LOCAL search_path TO ''")
+    yield
+    target.execute("SET LOCAL search_path TO DEFAULT")
+
+
+def _copy(task: LoadTask, step: int, work: CopyStep, target: psycopg.Connection) -> tuple[int, int]:
+    """Copies the rows of all queries by one statement; returns rows and bytes."""
+    target.execute(_SETTINGS)
+    name = ledger.session_name(task.ends.log_partition, step)
+    with (
+        _session(task.ends.source.url, name) as source,
+        _under(source, task.snapshot),
+        target.cursor() as written,
+    ):
+        size = 0
+        with written.copy(work.into.encode()) as copy:
+            for query in work.queries:
+                for block in _blocks(source, query):
+                    size += len(block)
+                    copy.write(block)
+        return written.rowcount, size
+
+
+def _blocks(source: psycopg.Connection, query: str) -> Iterator[bytes]:
+    """Yields the text of the rows that a COPY sends, in blocks of many rows.
+
+    By libpq's own call: psycopg's takes ten times as long for each row, and a row is all that either gives.
+    """
+    connection = source.pgconn
+    begun = connection.exec_(query.encode())
+    if begun.status != pq.ExecStatus.COPY_OUT:
+        raise errors.error_from_result(begun)
+    rows = bytearray()
+    while (row := connection.get_copy_data(0))[0] > 0:
+        rows += row[1]
+        if len(rows) >= _WRITTEN_AT_ONCE:
+            yield bytes(rows)
+            rows.clear()
+    yield bytes(rows)
+    while (ended := connection.get_result()) is not None:
+        if ended.status != pq.ExecStatus.COMMAND_OK:
+            raise errors.error_from_result(ended)
+
+
+@contextmanager
+def _under(source: psycopg.Connection, snapshot: str | None) -> Iterator[None]:
+    """Runs a transaction of the source under the snapshot.
+
+    Raises:
+        _SnapshotLostError: the source does not know it.
+    """
+    source.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    try:
+        source.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+    except (errors.UndefinedObject, errors.InvalidParameterValue, errors.ObjectNotInPrerequisiteState) as error:
+        raise _SnapshotLostError(_line(error)) from None
+    source.execute(_SETTINGS)
+    source.execute("SELECT set_config('statement_timeout', '0', true), set_config('search_path', '', true)")
+    yield
+    source.execute("COMMIT")
+
+
+def close_sessions() -> None:
+    """Closes the connections that steps of this thread have left open for the next step."""
+    while _SESSIONS.kept:
+        _SESSIONS.kept.popitem()[1].close()
+
+
+class _Sessions(threading.local):
+    """The connections of a thread, by their URLs: a step of a small table takes less time than to open one."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, psycopg.Connection] = {}
+
+
+_SESSIONS: Final = _Sessions()
+
+
+@contextmanager
+def _session(url: str, name: str) -> Iterator[psycopg.Connection]:
+    """Gives the thread's connection under a step's name; ends other sessions of the step that were left behind.
+
+    After an error the connection is closed, which rolls back.
+    """
+    connection = _SESSIONS.kept.pop(url, None) or connect(url, name)
+    try:
+        connection.execute(_TAKE, (name, name))
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
+    _SESSIONS.kept[url] = connection
+
+
+def _line(error: psycopg.Error) -> str:
+    diagnosis = error.diag
+    parts = (diagnosis.message_primary, diagnosis.message_detail, diagnosis.context)
+    text = "; ".join(part for part in parts if part) or str(error)
+    return redacted(" ".join(text.split()))[:_LONGEST_CAUSE]

@@ -1,0 +1,220 @@
+"""``kainite replicate``: from an existing PostgreSQL database to a replica of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from kainite import settings
+from kainite.base.errors import SparkUnavailableError
+from kainite.base.log_thread import log_in_thread
+from kainite.cli.options import properties_option
+from kainite.cli.terminal import say, say_json, stdout
+from kainite.replicate import preparation
+from kainite.replicate.ends import ReplicaEnds, ends_of, target_session
+from kainite.replicate.findings import CheckFinding, CheckVerdict, is_ready
+from kainite.replicate.ledger import LoadState
+from kainite.replicate.new_file import write_properties
+from kainite.replicate.status import ReplicaStatus, one_line, status_of
+from kainite.settings import Settings
+from kainite_spark.cli import stopping
+from kainite_spark.driver.job_watch import SparkLimits
+from kainite_spark.driver.session import spark_context
+from kainite_spark.load.hook_checks import look_at_hooks
+from kainite_spark.load.job import LoadJob
+from kainite_spark.load.runner import SparkStepRunner
+from kainite_spark.targets.opening import open_target
+
+_TELL_S: Final = 5.0
+_MARKS: Final = {
+    CheckVerdict.OK: ("✓", "green"),
+    CheckVerdict.WARNING: ("!", "yellow"),
+    CheckVerdict.WRONG: ("✗", "bold red"),
+}
+
+
+@click.group()
+def replicate() -> None:
+    """Makes a replica of an existing PostgreSQL database, and tells how far it is.
+
+    \b
+    Examples:
+      kainite replicate init -p shop.properties --source postgresql:///shop --target postgresql:///replica --stream shop
+      kainite replicate init -p shop.properties --write
+      kainite replicate load -p shop.properties
+      kainite replicate status -p shop.properties
+    """
+
+
+@replicate.command()
+@properties_option
+@click.option(
+    "--write", is_flag=True, help="Make what is missing: publication, slot, offset file, the target's tables."
+)
+@click.option("--source", metavar="URL", help="With a FILE that is not there yet: the source, for the file.")
+@click.option("--target", metavar="URL", help="The target, for the file.")
+@click.option("--stream", metavar="NAME", help="The Kinesis stream, for the file; also the name of all else.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def init(
+    properties: Path, write: bool, source: str | None, target: str | None, stream: str | None, as_json: bool
+) -> int:
+    """Looks at both databases and says what is missing, each with the statement that mends it.
+
+    Exit code 1 where something must be mended before a load. With --source, --target and --stream, and a FILE that is
+    not there yet, the file is written first.
+
+    \b
+    Examples:
+      kainite replicate init -p shop.properties            what is missing
+      kainite replicate init -p shop.properties --write    make it
+    """
+    if source or target or stream:
+        write_properties(properties, source, target, stream)
+    configured = settings.load(properties, needs=("applicationName",))
+    done = list(preparation.write(configured)) if write else []
+    findings = _look(configured)
+    if as_json:
+        say_json({"ready": is_ready(findings), "done": done, "findings": [asdict(f) for f in findings]}, indent=True)
+    else:
+        for line in done:
+            say(line)
+        _print(findings)
+    return 0 if is_ready(findings) else 1
+
+
+@replicate.command()
+@properties_option
+@click.option("--anew", is_flag=True, help="Load everything again, also where the target is live.")
+@click.option("--json", "as_json", is_flag=True, help="Print progress, and the result, as lines of JSON.")
+def load(properties: Path, anew: bool, as_json: bool) -> int:
+    """Copies all published tables at one consistent point, in parallel; may be killed and started again.
+
+    The extractor may run meanwhile. kainite apply waits until the target is live, and then applies what has committed
+    since the point.
+
+    \b
+    Examples:
+      kainite replicate load -p shop.properties
+      kainite replicate load -p shop.properties --json     progress as lines of JSON
+    """
+    configured = settings.load(properties, needs=("applicationName",))
+    ends = ends_of(configured)
+    stop = threading.Event()
+    tell = partial(_tell, as_json=as_json)
+    try:
+        with log_in_thread(), stopping(stop):
+            _load(configured, ends, stop, tell, anew=anew)
+    except SparkUnavailableError:
+        if not stop.is_set():
+            raise
+    status = _status(ends)
+    tell(status)
+    return 0 if status.state is LoadState.LIVE else 1
+
+
+@replicate.command()
+@properties_option
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
+def status(properties: Path, as_json: bool) -> int:
+    """Shows the state of the target and of each table; exit code 1 until the target is consistent.
+
+    \b
+    Examples:
+      kainite replicate status -p shop.properties
+    """
+    found = _status(ends_of(settings.load(properties, needs=("applicationName",))))
+    if as_json:
+        say_json(found.as_json(), indent=True)
+    else:
+        _print_status(found)
+    return 0 if found.consistent else 1
+
+
+def _look(configured: Settings) -> list[CheckFinding]:
+    return [*preparation.look(configured), *look_at_hooks(configured, ends_of(configured))]
+
+
+def _load(
+    configured: Settings, ends: ReplicaEnds, stop: threading.Event, tell: Callable[[ReplicaStatus], None], *, anew: bool
+) -> None:
+    if _status(ends).state in (None, LoadState.PREPARED):
+        preparation.check_ready(_look(configured))
+    apply, name = configured.apply, f"kainite replicate {configured.leases.application}"
+    catalogue = partial(preparation.target_catalogue, configured, ends)
+    found = catalogue()
+    with closing(open_target(ends.target, found, apply=apply)) as target:
+        target.prepare(found)
+    with (
+        spark_context(apply.master, name, stop, apply.python) as context,
+        stopping(stop),
+        target_session(ends.target, "kainite load driver") as connection,
+    ):
+        limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
+        runner = SparkStepRunner(context, limits, stop)
+        look = _Progress(ends, tell).look
+        LoadJob(ends, connection, runner, catalogue, stop, look).run(anew=anew)
+
+
+class _Progress:
+    """Tells the progress now and then."""
+
+    def __init__(self, ends: ReplicaEnds, tell: Callable[[ReplicaStatus], None]) -> None:
+        self._ends = ends
+        self._tell = tell
+        self._next = time.monotonic() + _TELL_S
+
+    def look(self) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + _TELL_S
+            self._tell(_status(self._ends))
+
+
+def _status(ends: ReplicaEnds) -> ReplicaStatus:
+    with target_session(ends.target) as connection:
+        return status_of(connection, ends.log_partition)
+
+
+def _tell(status: ReplicaStatus, *, as_json: bool) -> None:
+    if as_json:
+        say_json(status.as_json())
+    else:
+        say(one_line(status))
+
+
+def _print(findings: list[CheckFinding]) -> None:
+    table = RichTable(box=None, show_header=False, pad_edge=False)
+    table.add_column()
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for finding in findings:
+        mark, style = _MARKS[finding.verdict]
+        mend = f"\n→ {finding.mend}" if finding.mend else ""
+        table.add_row(Text(mark, style), Text(finding.about), Text(f"{finding.found}{mend}"))
+    stdout().print(table)
+
+
+def _print_status(found: ReplicaStatus) -> None:
+    say(one_line(found))
+    if found.position is not None:
+        said = "each state from here on is one that the source had" if found.consistent else "not consistent yet"
+        say(f"consistent point {found.position} of {found.source}: {said}")
+    table = RichTable(box=None, header_style="bold", pad_edge=False)
+    for column in ("table", "state", "ranges", "rows", "MiB", "cause"):
+        table.add_column(column, overflow="fold")
+    for one in found.tables:
+        table.add_row(Text(one.table), one.state, f"{one.ranges_done}/{one.ranges}", f"{one.rows:,}",
+                      f"{one.bytes / 2**20:,.1f}", Text(one.cause or ""))  # fmt: skip
+    if found.tables:
+        stdout().print(table)
+    for line in found.refused:
+        say(f"refused: {line}")

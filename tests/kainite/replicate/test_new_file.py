@@ -1,0 +1,30 @@
+"""The settings file of a new replica."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kainite import settings
+from kainite.base.errors import SettingsError
+from kainite.replicate.ends import ends_of
+from kainite.replicate.new_file import write_properties
+
+
+def test_the_file_is_one_that_kainite_reads(tmp_path: Path) -> None:
+    path = tmp_path / "shop.properties"
+    write_properties(path, "postgresql://h/shop", "postgresql://h/replica", "Shop-changes")
+    ends = ends_of(settings.load(path, needs=("applicationName",)))
+    assert (ends.source.slot, ends.source.publication) == ("shop_changes", "shop_changes")
+    assert (ends.source.url, ends.target) == ("postgresql://h/shop", "postgresql://h/replica")
+    with pytest.raises(SettingsError, match="is there already"):
+        write_properties(path, "postgresql://h/shop", "postgresql://h/replica", "Shop-changes")
+
+
+@pytest.mark.parametrize(("source", "told"), [(None, "give all of"), ("host=a dbname=b", "must be a URL")])
+def test_what_no_file_can_have_is_refused(tmp_path: Path, source: str | None, told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        write_properties(tmp_path / "x", source, "postgresql://h/replica", "s")
+    with pytest.raises(SettingsError, match="cannot be written"):
+        write_properties(tmp_path / "none" / "x", "postgresql://h/s", "postgresql://h/replica", "s")

@@ -1,0 +1,29 @@
+"""The checks on units without the rest: as ``/health`` of the log's owner tells them."""
+
+from __future__ import annotations
+
+from kainite.observe.check import Level
+from kainite.verdict.units import age_s, counted, named, unit_checks
+from support.verdicts import NOW_MS, figure, summary
+
+
+def test_each_part_has_one_check_also_where_all_is_well() -> None:
+    checks = unit_checks(summary(), NOW_MS, 600)
+    assert [check.name for check in checks] == [
+        "failed units", "blocked units", "delayed units", "applying", "collecting", "room in the log",
+    ]  # fmt: skip
+    assert {check.level for check in checks} == {Level.OK}
+
+
+def test_a_unit_that_waits_for_a_cause_of_its_own_is_not_the_apply_jobs_fault() -> None:
+    old = figure(source_ms=NOW_MS - 900_000, cause="the row is locked")
+    checks = unit_checks(summary(delayed=1, oldest=old, first_delayed=old), NOW_MS, 600)
+    assert [check.name for check in checks if check.level.is_trouble] == ["delayed units"]
+
+
+def test_units_are_told_for_people() -> None:
+    assert named(None) == "none is named"
+    assert named(figure(tid=None)) == "T-1"
+    assert (counted(1), counted(12_345)) == ("1 unit", "12,345 units")
+    assert age_s(figure(source_ms=None, arrived_ms=None), NOW_MS) is None
+    assert age_s(figure(source_ms=NOW_MS + 5_000), NOW_MS) == 0.0, "the source's clock is ahead"

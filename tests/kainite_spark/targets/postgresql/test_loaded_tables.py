@@ -1,0 +1,69 @@
+"""What is left out of units because a load has brought it."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from kainite.base.errors import TargetUnavailableError
+from kainite.replicate import ledger
+from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.delta import Delta, Operation
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, points, refuse_while_loading
+
+FENCE = Fence("log/0", 1, 0)
+
+
+def unit(uow: str, *tables: str) -> Unit:
+    return Unit(1, uow, tuple(Delta(table, Operation.INSERT, {}, {"id": 1}, {}) for table in tables))
+
+
+def loaded(connection: psycopg.Connection, state: str, **positions: str) -> None:
+    for statement in ledger.CREATE:
+        connection.execute(statement)
+    connection.execute("INSERT INTO kainite_load (log_partition, generation, state) VALUES ('log/0', 1, %s)", [state])
+    for name, lsn in positions.items():
+        connection.execute(ledger.NOTE_TABLE, ("log/0", "public", name, lsn))
+
+
+def test_deltas_before_their_tables_point_are_left_out_and_no_others(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE item (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)")
+        known = LoadedTables(reflect(postgres))
+        assert not known.is_known(FENCE)
+        known.read(connection, FENCE)
+        assert known.is_known(FENCE)
+        assert not known.is_known(Fence("log/0", 2, 0))
+        units = [unit("pg-7-0/9", "item", "other")]
+        assert known.what_is_new(units) is units  # nothing was loaded
+        loaded(connection, "live", item="0/10")
+        known.read(connection, FENCE)
+    tables = {
+        one.uow: [delta.table for delta in one.deltas]
+        for one in known.what_is_new([
+            unit("pg-7-0/F", "item", "public.item", "other"),
+            unit("pg-8-0/10", "item", "other"),
+            unit("pg-9-1/0", "item"),
+            unit("another source's 0/1", "item"),
+        ])
+    }  # fmt: skip
+    assert tables == {
+        "pg-7-0/F": ["other"], "pg-8-0/10": ["item", "other"], "pg-9-1/0": ["item"], "another source's 0/1": ["item"],
+    }  # fmt: skip
+
+
+def test_another_logs_load_is_not_looked_at(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE item (id int PRIMARY KEY)")
+        loaded(connection, "loading", item="0/10")
+        assert points(connection, "log/1", reflect(postgres)) == {}
+        refuse_while_loading(connection, "log/1")
+        with pytest.raises(TargetUnavailableError, match="tables are loading, and not live"):
+            refuse_while_loading(connection, "log/0")
+
+
+def test_a_target_that_was_never_loaded_is_let_in(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        refuse_while_loading(connection, "log/0")

@@ -1,0 +1,144 @@
+"""``kainite replicate`` as a user runs it, with Spark; drivers and workers are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from kainite.capture.postgresql.command import PROGRAM
+from kainite.capture.postgresql.replication import SourceSlot
+from kainite.cli.main import main
+from kainite.replicate.ends import ReplicaEnds
+from support.postgresql_source import source
+from support.replicas import Loading
+from support.waiting import eventually
+
+__all__ = ["source"]
+TABLES = """
+    DROP TABLE item, note;
+    CREATE TABLE item (id int PRIMARY KEY, name text);
+    CREATE TABLE line (id int PRIMARY KEY, item_id int REFERENCES item);
+"""
+FILL = """
+    INSERT INTO item SELECT n, 'item ' || n FROM generate_series(1, 2000) n;
+    INSERT INTO line SELECT n, n FROM generate_series(1, 2000) n;
+"""
+
+
+@pytest.fixture
+def file(source: SourceSlot, postgres: str, tmp_path: Path, kinesis: Any, moto_endpoint: str) -> Path:
+    kinesis.create_stream(StreamName=source.slot, ShardCount=1)
+    values = {
+        "applicationName": "shop", "streamName": source.slot, "target": postgres,
+        "extractorName": f"{PROGRAM} --source {source.url!r} --slot {source.slot} --publication changes",
+        "extractorMode": "cyclic", "extractorOffsets": "kainite", "extractorOffsetFile": "shop.offset",
+        "unitsOfWork": "true", "uowOrder": "dense", "kinesisEndpoint": moto_endpoint, "regionName": "us-east-1",
+        "applyMaster": "local[2]",
+    }  # fmt: skip
+    path = tmp_path / "shop.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+    return path
+
+
+def kainite(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["replicate", *words])
+    return result.exit_code, result.output
+
+
+@contextmanager
+def load(file: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "kainite", "replicate", "load", "-p", str(file), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def locked(target: str) -> Iterator[None]:
+    """Holds up each step that writes to ``item``."""
+    with psycopg.connect(target) as connection:
+        connection.execute("LOCK TABLE item IN SHARE MODE")
+        yield
+
+
+def waits(world: Loading) -> bool:
+    sessions = "pg_stat_activity WHERE application_name LIKE 'kainite load %'"
+    query = f"SELECT count(*) FROM {sessions} AND wait_event_type = 'Lock'"
+    return bool(world.in_target(query) != [(0,)])
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    children = psutil.Process(process.pid).children(recursive=True)
+    return [child for child in children if "pyspark.daemon" in " ".join(child.cmdline())]
+
+
+def test_the_list_is_printed_with_marks_and_the_exit_code_tells(source: SourceSlot, file: Path) -> None:
+    code, output = kainite("init", "-p", str(file))
+    assert code == 1
+    assert re.search(r"✗ +slot", output)
+    assert "→ SELECT pg_create_logical_replication_slot" in output
+    code, output = kainite("init", "-p", str(file), "--json")
+    found = json.loads(output)
+    assert (code, found["ready"]) == (1, False)
+    assert {"about", "found", "mend", "verdict"} == set(found["findings"][0])
+
+
+def test_a_settings_file_is_written_and_then_read(source: SourceSlot, postgres: str, tmp_path: Path) -> None:
+    path = tmp_path / "new.properties"
+    where = ["--source", source.url.replace(" ", "%20"), "--target", postgres, "--stream", "shop"]
+    code, output = kainite("init", "-p", str(path), *where[:4])
+    assert code == 1
+    assert "give all of --source, --target and --stream" in output
+    kainite("init", "-p", str(path), *where)
+    assert "streamName = shop" in path.read_text()
+    code, output = kainite("init", "-p", str(path), *where)
+    assert "is there already" in output
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(600)
+def test_a_killed_driver_and_killed_workers_lose_and_double_nothing(
+    source: SourceSlot, postgres: str, file: Path
+) -> None:
+    world = Loading(ReplicaEnds(source, postgres, "shop-log/0"), 0)
+    world.in_source(TABLES, FILL)
+    world.in_target(TABLES.replace("DROP TABLE item, note;", ""))
+    assert kainite("init", "-p", str(file), "--write")[0] == 0
+    assert kainite("status", "-p", str(file))[0] == 1
+    with ExitStack() as lock:
+        lock.enter_context(locked(postgres))
+        with load(file) as first:
+            eventually(lambda: waits(world), 240)
+            os.kill(first.pid, signal.SIGKILL)
+            first.wait()
+        before = world.found()
+        with load(file) as second:
+            eventually(lambda: world.found().generation > before.generation and waits(world), 240)
+            for worker in workers_of(second)[1:]:
+                worker.kill()
+            lock.close()
+            output, errors = second.communicate(timeout=200)
+    assert second.returncode == 0, errors
+    last = json.loads(output.splitlines()[-1])
+    assert (last["state"], last["consistent"], last["rows"]) == ("live", True, 4000)
+    assert world.found().position == before.position
+    assert world.differences() == {}
+    code, output = kainite("status", "-p", str(file))
+    assert code == 0
+    assert "each state from here on is one that the source had" in output
+    assert json.loads(kainite("status", "-p", str(file), "--json")[1])["consistent"]
