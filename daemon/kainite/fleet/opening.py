@@ -21,6 +21,7 @@ from kainite.fleet.service import FleetService
 from kainite.fleet.steps.member import FleetMember
 from kainite.fleet.steps.timing import Timing
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
+from kainite.observe.meter import SILENT, Meter
 from kainite.settings import FleetSettings, Settings
 
 if TYPE_CHECKING:
@@ -30,8 +31,16 @@ logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def duties_beside(settings: Settings, dynamodb: DynamoDBClient, stop: asyncio.Event) -> AsyncIterator[None]:
+async def duties_beside(
+    settings: Settings, dynamodb: DynamoDBClient, stop: asyncio.Event, meter: Meter = SILENT
+) -> AsyncIterator[None]:
     """Runs this worker's duties until ``stop`` is set and they have ended; does nothing where ``fleet`` is off.
+
+    Args:
+        settings: all settings of the application.
+        dynamodb: the client for the fleet's table.
+        stop: ends the duties; set by an operator's message, too.
+        meter: takes the fleet's figures.
 
     Raises:
         SettingsError: a declared duty is wrong.
@@ -40,7 +49,7 @@ async def duties_beside(settings: Settings, dynamodb: DynamoDBClient, stop: asyn
     if not settings.fleet.enabled:
         yield
         return
-    service, grace = _service(settings, dynamodb, stop)
+    service, grace = _service(settings, dynamodb, stop, meter)
     running = asyncio.create_task(service.run(stop, grace), name="duties")
     running.add_done_callback(lambda _: stop.set())
     try:
@@ -58,7 +67,9 @@ def timing_of(fleet: FleetSettings) -> Timing:
     return Timing(ping=fleet.ping, timeout=fleet.timeout, rebalance=fleet.rebalance)
 
 
-def _service(settings: Settings, dynamodb: DynamoDBClient, stop: asyncio.Event) -> tuple[FleetService, float]:
+def _service(
+    settings: Settings, dynamodb: DynamoDBClient, stop: asyncio.Event, meter: Meter
+) -> tuple[FleetService, float]:
     fleet, timing, news = settings.fleet, timing_of(settings.fleet), asyncio.Event()
     declared = declared_duties(fleet)
     if settings.path is None and any(not duty.work.command and not duty.work.properties for duty in declared):
@@ -80,7 +91,8 @@ def _service(settings: Settings, dynamodb: DynamoDBClient, stop: asyncio.Event) 
     store = DynamoDBFleetStore(dynamodb, fleet.table, fleet.history_days)
     grace = max((duty.work.stop_grace for duty in declared), default=0.0)
     event(logger, logging.INFO, "fleet joined", table=fleet.table, worker=me.name, declared=len(declared))
-    return FleetService(store, member, programs, timing, news, stop.set), max(grace, settings.child.shutdown_grace)
+    service = FleetService(store, member, programs, timing, news, stop.set, meter)
+    return service, max(grace, settings.child.shutdown_grace)
 
 
 def _is_gone(process: str) -> bool:

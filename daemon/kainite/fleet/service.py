@@ -23,6 +23,7 @@ from kainite.base.outage import wait_out
 from kainite.base.retry import Backoff
 from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
+from kainite.fleet import fleet_metrics
 from kainite.fleet.programs.programs import DutyPrograms
 from kainite.fleet.steps.member import FleetMember
 from kainite.fleet.steps.observer import FleetLook
@@ -39,6 +40,7 @@ from kainite.fleet.steps.plan import (
 )
 from kainite.fleet.steps.timing import Timing
 from kainite.fleet.store.contract import FleetCommit, FleetStore
+from kainite.observe.meter import SILENT, Meter
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +61,7 @@ class FleetService:
         timing: the times of the fleet.
         news: set when a program may have got further.
         shut_down: ends the daemon, on an operator's message.
+        meter: takes the fleet's figures, at each look.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class FleetService:
         timing: Timing,
         news: asyncio.Event,
         shut_down: Callable[[], object],
+        meter: Meter = SILENT,
     ) -> None:
         self._store = store
         self._member = member
@@ -76,6 +80,7 @@ class FleetService:
         self._timing = timing
         self._news = news
         self._shut_down = shut_down
+        self._meter = meter
         self._failures = 0
         self._said: set[str] = set()
 
@@ -118,6 +123,7 @@ class FleetService:
         began, changed = boot_seconds(), False
         try:
             picture = await asyncio.to_thread(self._store.read)
+            fleet_metrics.tell(self._meter, picture)
             look = FleetLook(picture, began, boot_seconds())
             for step in self._member.look(look, self._programs.states()):
                 if await self._fence() or not await self._carry_out(step):
@@ -127,6 +133,7 @@ class FleetService:
         except FleetUnavailableError as error:
             self._failures += 1
             event(logger, logging.WARNING, "fleet table away, trying again", failures=self._failures, error=error)
+            fleet_metrics.tell_away(self._meter)
             return False
         self._failures = 0
         return changed

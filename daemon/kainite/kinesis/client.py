@@ -8,11 +8,11 @@ event hands over the reply's body as it came; the parser is then given an empty 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
         GetRecordsInputTypeDef,
         GetShardIteratorInputTypeDef,
         ListShardsInputTypeDef,
+        StreamDescriptionSummaryTypeDef,
     )
+
+T = TypeVar("T")
 
 _BODY = "KainiteBody"
 
@@ -145,12 +148,27 @@ class StreamClient:
             StreamUnavailableError: throttled, or no answer.
             StreamError: there is no such stream, or the role may not ask.
         """
+        return self._described(
+            lambda summary: StreamIdentity(
+                summary["StreamARN"], round(summary["StreamCreationTimestamp"].timestamp() * 1000)
+            )
+        )
+
+    def retention(self) -> float:
+        """Returns the seconds for which the stream keeps records.
+
+        Raises:
+            StreamError, StreamUnavailableError: as :meth:`identity`.
+        """
+        return self._described(lambda summary: summary["RetentionPeriodHours"] * 3600.0)
+
+    def _described(self, read: Callable[[StreamDescriptionSummaryTypeDef], T]) -> T:
+        """Returns what ``read`` takes from the stream's description."""
         request: DescribeStreamSummaryInputTypeDef = {"StreamName": self.name}
         if self.arn is not None:
             request["StreamARN"] = self.arn
         try:
-            summary = self._kinesis.describe_stream_summary(**request)["StreamDescriptionSummary"]
-            return StreamIdentity(summary["StreamARN"], round(summary["StreamCreationTimestamp"].timestamp() * 1000))
+            return read(self._kinesis.describe_stream_summary(**request)["StreamDescriptionSummary"])
         except Exception as error:
             raise stream_error(self.name, "DescribeStreamSummary", error) from error
 

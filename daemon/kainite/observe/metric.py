@@ -251,6 +251,15 @@ LOG_PEERS = Metric(
     "Log", "Peers", "kainite_log_peers", MetricKind.GAUGE, MetricUnit.COUNT,
     "Processes that append through this one while it owns the log.",
 )  # fmt: skip
+LOG_MEMBER = Metric(
+    "Log", "Member", "kainite_log_member", MetricKind.GAUGE, MetricUnit.COUNT,
+    "1 while this process takes part in the log, whether or not it reaches its owner; 0 without unitsOfWork.",
+)  # fmt: skip
+LOG_UPKEEP_FAILURES = Metric(
+    "Log", "UpkeepFailures", "kainite_log_upkeep_failures_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Times that the log's owner put its upkeep off, because the log's table, the audit trail or the target "
+    "did not answer.",
+)  # fmt: skip
 LOG_REFUSED = Metric(
     "Log", "RefusedPeers", "kainite_log_refused_peers_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Connections to the log's ports that were not let in, had no right to what they asked for, or were cut.",
@@ -364,9 +373,46 @@ EXTRACT_LEFT_BYTES = Metric(
     "Extract", "SourceLeftBytes", "kainite_extract_source_left_bytes", MetricKind.GAUGE, MetricUnit.BYTES,
     "Bytes that the source will write before it drops what this extraction needs, where there is a limit.",
 )  # fmt: skip
+HEALTHY = Metric(
+    "Process", "Healthy", "kainite_healthy", MetricKind.GAUGE, MetricUnit.COUNT,
+    "1 while /health answers 200; 0 while it names a problem.", per_worker=True,
+)  # fmt: skip
+READY = Metric(
+    "Process", "Ready", "kainite_ready", MetricKind.GAUGE, MetricUnit.COUNT,
+    "1 while /ready answers 200: the process does its work.", MetricsLevel.DETAILED, per_worker=True,
+)  # fmt: skip
+PROBLEMS = Metric(
+    "Process", "Problems", "kainite_problems", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Problems that /health names.", MetricsLevel.DETAILED, per_worker=True,
+)  # fmt: skip
 LOG_LINES_DROPPED = Metric(
     "Process", "LogLinesDropped", "kainite_log_lines_dropped_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Lines on standard error that were dropped because nobody read them in time.",
+)  # fmt: skip
+
+STREAM_RETENTION = Metric(
+    "Stream", "Retention", "kainite_stream_retention_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
+    "Time for which the stream keeps records, read once a day where unitsOfWork is on; 0 while it is not known.",
+    MetricsLevel.DETAILED,
+)  # fmt: skip
+
+FLEET_WORKERS = Metric(
+    "Fleet", "Workers", "kainite_fleet_workers", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Workers of the fleet for duties that are alive, as this one sees it; 0 while the fleet's table does not answer.",
+    per_worker=True,
+)  # fmt: skip
+DUTIES_RUNNING = Metric(
+    "Fleet", "DutiesRunning", "kainite_duties_running", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Duties that run, on any worker.", per_worker=True,
+)  # fmt: skip
+DUTIES_WAITING = Metric(
+    "Fleet", "DutiesWaiting", "kainite_duties_waiting", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Duties that are to run and do not: no worker has them, or their program starts or waits after a failure.",
+    per_worker=True,
+)  # fmt: skip
+DUTIES_IN_ERROR = Metric(
+    "Fleet", "DutiesInError", "kainite_duties_in_error", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Duties that failed too often, and that an operator has to start again.", per_worker=True,
 )  # fmt: skip
 
 CERTIFICATE_EXPIRY = Metric(
@@ -383,6 +429,9 @@ ACCESS_FILES_REFUSED = Metric(
     MetricsLevel.DETAILED,
 )  # fmt: skip
 
+PROCESS_METRICS: tuple[Metric, ...] = (HEALTHY, READY, PROBLEMS)
+"""The metrics that every process publishes, from its own verdict (:mod:`kainite.observe.publishing`)."""
+
 DAEMON_METRICS: tuple[Metric, ...] = (
     RECORDS_PROCESSED, DATA_BYTES_PROCESSED, MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME, GET_RECORDS_TIME,
     GET_RECORDS_SUCCESS, EXPIRED_ITERATOR, INITIALIZE_TIME, SHUTDOWN_TIME, CURRENT_LEASES, LOST_LEASES, TOTAL_LEASES,
@@ -393,19 +442,21 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
     LOG_REFUSED, LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES, LOG_LINES_DROPPED,
     CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED,
+    LOG_MEMBER, LOG_UPKEEP_FAILURES, STREAM_RETENTION,
+    FLEET_WORKERS, DUTIES_RUNNING, DUTIES_WAITING, DUTIES_IN_ERROR, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite run`` and ``kainite log serve`` publish."""
 
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
     MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
-    LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED,
+    LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite apply`` publishes."""
 
 EXTRACT_METRICS: tuple[Metric, ...] = (
     EXTRACT_RECORDS, EXTRACT_FAILURES, EXTRACT_QUIET, EXTRACT_WAITING_BYTES, EXTRACT_NEWEST_COMMIT_AGE,
-    EXTRACT_HELD_BYTES, EXTRACT_LEFT_BYTES, LOG_LINES_DROPPED,
+    EXTRACT_HELD_BYTES, EXTRACT_LEFT_BYTES, LOG_LINES_DROPPED, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite extract`` publishes."""
 

@@ -1,6 +1,9 @@
 """Starts the publishers that the settings ask for, and the HTTP endpoint.
 
 Nothing is imported for a publisher that the settings do not ask for, which saves start-up time and memory.
+
+The metrics of every process (:data:`~kainite.observe.metric.PROCESS_METRICS`) are observed here, from its verdict:
+every few seconds for CloudWatch, and at each scrape, so that ``/metrics`` never contradicts ``/health``.
 """
 
 from __future__ import annotations
@@ -18,14 +21,15 @@ from kainite.aws import clients as aws
 from kainite.base import display
 from kainite.base.log_thread import lines_dropped
 from kainite.base.redaction import redacted_tree
-from kainite.observe import health
+from kainite.observe import health, metric
 from kainite.observe.health import HealthLimits, ShardHealth, WorkerFacts
 from kainite.observe.meter import Meter, MetricSink
 from kainite.observe.metric import DAEMON_METRICS, LOG_LINES_DROPPED, Metric
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import MetricsLevel, Settings
 
-_DROPPED_LINES_EVERY_S = 5.0
+_SAMPLE_S = 5.0
+"""Seconds between two samples of what is not observed where it happens."""
 
 LIVE, READY, HEALTH, METRICS = "/live", "/ready", "/health", "/metrics"
 
@@ -51,6 +55,9 @@ class ProcessHealth(Protocol):
 
     @property
     def healthy(self) -> bool: ...
+
+    @property
+    def problems(self) -> Sequence[str]: ...
 
     @property
     def shards(self) -> Sequence[ShardHealth]: ...
@@ -116,18 +123,26 @@ async def publishing_of(
         if wanted.port is not None:
             sinks.append(await _endpoint(stack, wanted.metrics, settings.metrics.host, wanted.port, verdict))
         meter = Meter(*sinks)
-        counting = asyncio.create_task(_count_dropped_lines(meter))
-        stack.callback(counting.cancel)
+        if sinks:
+            sampling = asyncio.create_task(_sample_on(meter, verdict))
+            stack.callback(sampling.cancel)
         yield meter
 
 
-async def _count_dropped_lines(meter: Meter) -> None:
+async def _sample_on(meter: Meter, verdict: Callable[[], ProcessHealth]) -> None:
     counted = 0
     while True:
-        await asyncio.sleep(_DROPPED_LINES_EVERY_S)
+        await asyncio.sleep(_SAMPLE_S)
         dropped = lines_dropped()
         meter.observe(LOG_LINES_DROPPED, dropped - counted)
         counted = dropped
+        _observe_verdict(meter, verdict())
+
+
+def _observe_verdict(meter: Meter, judged: ProcessHealth) -> None:
+    meter.observe(metric.HEALTHY, judged.healthy)
+    meter.observe(metric.READY, judged.ready)
+    meter.observe(metric.PROBLEMS, len(judged.problems))
 
 
 async def _cloudwatch(stack: AsyncExitStack, settings: Settings, level: MetricsLevel) -> MetricSink:
@@ -166,8 +181,10 @@ async def _endpoint(
         return answer(judged.healthy, judged)
 
     async def scraped() -> HttpResponse:
+        judged = verdict()
+        _observe_verdict(Meter(prometheus), judged)
         # Thousands of shards take a moment to print: not on the loop that reads them.
-        return HttpResponse(await asyncio.to_thread(prometheus.render, verdict().shards), CONTENT_TYPE)
+        return HttpResponse(await asyncio.to_thread(prometheus.render, judged.shards), CONTENT_TYPE)
 
     pages = {HEALTH: healthy, READY: ready, LIVE: live, METRICS: scraped}
     await stack.enter_async_context(serving(pages, host, port))

@@ -103,7 +103,7 @@ class LogOwner:
             store, mounted, state.next_id, "log", _logger, self._tell_followers, self._summary
         )
         self._marks = DurableMarks(state)
-        self._tasks = OwnerTasks(self._queue.fail)
+        self._tasks = OwnerTasks(self._queue.fail, meter)
         self._waiting = Waiting(uow.timeout, clock)
         self._watermark = Watermark(clock)
         self._lag = WatermarkLag(self._watermark, uow, clock)

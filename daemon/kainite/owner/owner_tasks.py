@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from kainite.base.errors import KainiteError, LogError, LogUnavailableError
 from kainite.base.logs import event
+from kainite.observe.meter import SILENT, Meter
+from kainite.observe.metric import LOG_UPKEEP_FAILURES
 
 _logger = logging.getLogger(__name__)
 
@@ -27,10 +29,12 @@ class OwnerTasks:
 
     Args:
         failed: called with the error, once, when the owner fails.
+        meter: counts each time that work is put off.
     """
 
-    def __init__(self, failed: Callable[[KainiteError], None]) -> None:
+    def __init__(self, failed: Callable[[KainiteError], None], meter: Meter = SILENT) -> None:
         self._tell = failed
+        self._meter = meter
         self._failure: asyncio.Future[KainiteError] = asyncio.get_running_loop().create_future()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -53,6 +57,7 @@ class OwnerTasks:
                     await work()
                 except LogUnavailableError as error:
                     event(_logger, logging.WARNING, name, error=error)
+                    self._meter.observe(LOG_UPKEEP_FAILURES)
                     await asyncio.sleep(pause)
 
         self.start(repeated)

@@ -98,7 +98,7 @@ async def supervise(settings: Settings, stop: asyncio.Event, reload: asyncio.Eve
     find_program(settings.child)
     with aws_threads():
         daemon = _Daemon(settings, stop, reload or asyncio.Event())
-        async with publishing(settings, daemon.statuses, daemon.facts) as meter, daemon.duties():
+        async with publishing(settings, daemon.statuses, daemon.facts) as meter, daemon.duties(meter):
             with suppress(StoppedError):
                 await daemon.run(meter)
     event(logger, logging.INFO, "daemon stopped", worker=settings.leases.worker_id)
@@ -118,13 +118,13 @@ class _Daemon:
         self._consumers: Consumers | None = None
         self._output = output_of(settings)
 
-    def duties(self) -> AbstractAsyncContextManager[None]:
+    def duties(self, meter: Meter) -> AbstractAsyncContextManager[None]:
         """Returns what runs this worker's duties beside its shards."""
         if not self._settings.current.fleet.enabled:
             return nullcontext()
         from kainite.fleet.opening import duties_beside  # a worker without duties starts without these modules
 
-        return duties_beside(self._settings.current, self._dynamodb, self._stop)
+        return duties_beside(self._settings.current, self._dynamodb, self._stop, meter)
 
     def statuses(self) -> tuple[ShardStatus, ...]:
         return self._consumers.statuses() if self._consumers else ()

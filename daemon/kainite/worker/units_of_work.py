@@ -22,6 +22,7 @@ from kainite.observe.meter import SILENT, Meter
 from kainite.settings import Settings
 from kainite.worker.emit_budget import EmitBudget, EmitShare
 from kainite.worker.heavy_work import OFF_LOOP_BYTES, HeavyWork
+from kainite.worker.retention import tell_retention
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -133,6 +134,7 @@ async def open_units_of_work(
     async with opening as (log, running):
         opened(log)
         watching = group.create_task(_watch(running), name="shared log")
+        telling = group.create_task(tell_retention(stream, meter), name="retention") if stream is not None else None
         try:
             catalogue = CurrentCatalogue(load, await reading)
             log.judge_by(catalogue)
@@ -141,6 +143,8 @@ async def open_units_of_work(
             yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share(), now)
         finally:
             watching.cancel()
+            if telling is not None:
+                telling.cancel()
 
 
 async def _identity(stream: StreamClient, stop: asyncio.Event) -> str | None:

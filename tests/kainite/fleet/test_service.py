@@ -20,6 +20,9 @@ from kainite.fleet.steps.member import FleetMember
 from kainite.fleet.steps.timing import Timing
 from kainite.fleet.store.contract import FleetCommit, PutRecord
 from kainite.fleet.store.memory import MemoryFleetStore
+from kainite.observe import metric
+from kainite.observe.meter import Meter
+from support.metric_sums import Sums
 
 SLOW = Timing(ping=0.5, timeout=30.0)
 QUICK = Timing(ping=0.1, timeout=1.0)
@@ -55,6 +58,7 @@ class Running:
     store: Watched
     programs: DutyPrograms
     task: asyncio.Task[None] | None = None
+    sums: Sums = field(default_factory=Sums)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def until(self, condition: Callable[[], object]) -> None:
@@ -80,7 +84,7 @@ async def running(
     commands = HostCommands({duty.name: duty.work for duty in declared}, frozenset(), None)
     world = Running(store or Watched(), DutyPrograms(commands, timing.lease, news.set))
     member = FleetMember(Worker(name, ""), timing, declared)
-    service = FleetService(world.store, member, world.programs, timing, news, world.stop.set)
+    service = FleetService(world.store, member, world.programs, timing, news, world.stop.set, Meter(world.sums))
     world.task = asyncio.create_task(service.run(world.stop, grace=1.0))
     try:
         yield world
@@ -103,9 +107,12 @@ async def test_while_the_table_is_away_programs_end_with_the_lease() -> None:
         await world.until(lambda: world.status() is DutyStatus.RUNNING)
         world.store.failing = FleetUnavailableError("away")
         await world.until(lambda: not world.programs)
+        assert world.sums.values[metric.FLEET_WORKERS] == 0
         world.store.failing = None
         await world.until(lambda: world.programs)
         await world.until(lambda: world.status() is DutyStatus.RUNNING)
+        await world.until(lambda: world.sums.values[metric.DUTIES_RUNNING] == 1)
+        assert world.sums.values[metric.FLEET_WORKERS] == 1
 
 
 async def test_a_worker_that_ends_gives_everything_back() -> None:

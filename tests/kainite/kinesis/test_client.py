@@ -100,6 +100,17 @@ def test_a_stream_is_identified_by_its_arn_and_the_time_it_was_made(
         stream.identity()
 
 
+def test_the_retention_is_known_in_seconds(
+    double: KinesisDouble, stream: StreamClient, kinesis: Any, name: str
+) -> None:
+    assert stream.retention() == 24 * 3600
+    kinesis.increase_stream_retention_period(StreamName=name, RetentionPeriodHours=168)
+    assert StreamClient(kinesis, name).retention() == 168 * 3600
+    double.fail("DescribeStreamSummary", "AccessDeniedException")
+    with pytest.raises(StreamError, match="DescribeStreamSummary is refused"):
+        stream.retention()
+
+
 def test_moto_identifies_a_stream_that_was_replaced(kinesis: Any, name: str) -> None:
     stream = StreamClient(kinesis, name)
     first = stream.identity()

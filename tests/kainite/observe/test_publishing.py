@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from kainite.observe.health import WorkerFacts
-from kainite.observe.metric import RECORDS_PROCESSED
-from kainite.observe.publishing import cloudwatch_level, publishing
+from kainite.observe import publishing as module
+from kainite.observe.health import HealthLimits, WorkerFacts, judge
+from kainite.observe.metric import HEALTHY, PROBLEMS, PROCESS_METRICS, READY, RECORDS_PROCESSED
+from kainite.observe.publishing import Publishers, cloudwatch_level, publishing, publishing_of
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import (
     ApplySettings,
@@ -29,6 +30,8 @@ from kainite.settings import (
     StreamSettings,
     UowSettings,
 )
+from support.metric_sums import Sums
+from support.waiting import until
 
 DOUBLE = AwsSettings("us-east-1", kinesis_endpoint="http://127.0.0.1:4566")
 SETTINGS = Settings(
@@ -66,6 +69,13 @@ def announced_port(caplog: pytest.LogCaptureFixture) -> int:
     return port
 
 
+def gauges(page: str) -> dict[str, float]:
+    """Returns the gauges that follow from the verdict."""
+    names = {metric.series for metric in PROCESS_METRICS}
+    lines = (line.split() for line in page.splitlines())
+    return {line[0]: float(line[1]) for line in lines if line[0] in names}
+
+
 async def test_pages_follow_what_is_observed_and_what_shards_do(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "kainite")
     shards = [QUIET]
@@ -76,7 +86,10 @@ async def test_pages_follow_what_is_observed_and_what_shards_do(caplog: pytest.L
         healthy = await get(port, "/health")
         shards.append(HUNG)
         unhealthy, ready, live = await get(port, "/health"), await get(port, "/ready"), await get(port, "/live")
+        told = await get(port, "/metrics")
 
+    assert gauges(metrics[1]) == {"kainite_healthy": 1, "kainite_ready": 1, "kainite_problems": 0}
+    assert gauges(told[1]) == {"kainite_healthy": 0, "kainite_ready": 1, "kainite_problems": 1}
     assert metrics[0] == 200
     assert 'kainite_records_processed_total{shard="s-1"} 3.0' in metrics[1]
     assert 'kainite_shards{health="quiet"} 1.0' in metrics[1]
@@ -90,8 +103,10 @@ async def test_a_daemon_that_has_not_read_its_leases_is_not_ready(caplog: pytest
     caplog.set_level("INFO", "kainite")
     async with publishing(SETTINGS, list, WorkerFacts):
         status, body = await get(announced_port(caplog), "/ready")
+        _, page = await get(announced_port(caplog), "/metrics")
 
     assert status == 503
+    assert gauges(page)["kainite_ready"] == 0
     assert json.loads(body)["not_ready"] == ["the lease table was not read yet"]
 
 
@@ -119,3 +134,19 @@ def test_what_is_not_asked_for_is_not_imported() -> None:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
 
     assert ended.stdout == "[]\n"
+
+
+async def test_the_verdict_goes_to_cloudwatch_without_any_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SAMPLE_S", 0.01)
+    sums = Sums()
+
+    async def recording(*_: object) -> Sums:
+        return sums
+
+    monkeypatch.setattr(module, "_cloudwatch", recording)
+    limits = HealthLimits.of(SETTINGS)
+    wanted = Publishers(PROCESS_METRICS, MetricsLevel.DETAILED, port=None)
+    async with publishing_of(SETTINGS, wanted, lambda: judge([HUNG], WorkerFacts(), limits)):
+        await until(lambda: PROBLEMS in sums.seen)
+
+    assert [sums.values[metric] for metric in (HEALTHY, READY, PROBLEMS)] == [0, 0, 1]

@@ -7,7 +7,10 @@ import asyncio
 import pytest
 
 from kainite.base.errors import KainiteError, LogFencedError, LogUnavailableError
+from kainite.observe.meter import Meter
+from kainite.observe.metric import LOG_UPKEEP_FAILURES
 from kainite.owner.owner_tasks import OwnerTasks
+from support.metric_sums import Sums
 
 STOPPED = LogUnavailableError("the owner has stopped")
 
@@ -54,7 +57,8 @@ async def test_what_no_task_should_raise_is_returned() -> None:
 
 
 async def test_work_is_repeated_also_after_the_store_did_not_answer(caplog: pytest.LogCaptureFixture) -> None:
-    tasks = OwnerTasks(lambda _: None)
+    sums = Sums()
+    tasks = OwnerTasks(lambda _: None, Meter(sums))
     answers = iter([None, LogUnavailableError("throttled"), None, LogFencedError("overtaken")])
 
     async def work() -> None:
@@ -64,4 +68,5 @@ async def test_work_is_repeated_also_after_the_store_did_not_answer(caplog: pyte
     tasks.repeat(work, "work put off", 0.0)
     assert isinstance(await asyncio.wait_for(tasks.failed(), 1), LogFencedError)
     assert caplog.text.count("work put off") == 1
+    assert sums.values[LOG_UPKEEP_FAILURES] == 1
     await tasks.end(STOPPED)

@@ -8,7 +8,15 @@ import pytest
 
 from kainite.observe import metric
 from kainite.observe.meter import Meter
-from kainite.observe.metric import APPLY_METRICS
+from kainite.observe.metric import (
+    ACCESS_FILES_READ,
+    ACCESS_FILES_REFUSED,
+    APPLY_FAILURES,
+    APPLY_METRICS,
+    CERTIFICATE_EXPIRY,
+    LOG_LINES_DROPPED,
+    PROCESS_METRICS,
+)
 from kainite.store.memory import MemoryStore
 from support.apply_world import World, insert, update
 from support.metric_sums import Sums
@@ -39,7 +47,6 @@ def test_every_metric_of_an_apply_job_is_told(world: World) -> None:
     sums = Sums()
     world.job(meter=Meter(sums)).run(once=True)
     untold = {each.series for each in APPLY_METRICS if not sums.seen[each]}
-    assert untold == {
-        "kainite_apply_units_failed_total",
-        "kainite_log_lines_dropped_total",
-    }  # the latter is the process's
+    of_the_process = {LOG_LINES_DROPPED, *PROCESS_METRICS}
+    of_its_files = {CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED}
+    assert untold == {each.series for each in (APPLY_FAILURES, *of_the_process, *of_its_files)}

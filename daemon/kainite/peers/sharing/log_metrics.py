@@ -44,6 +44,7 @@ def sample(meter: Meter, member: Sampled) -> None:
     """Sets the gauges of a member's part in the log."""
     owner = member.owner
     appends, size = owner.queued if owner is not None else (0, 0)
+    meter.observe(metric.LOG_MEMBER, True)
     meter.observe(metric.LOG_OWNED, owner is not None)
     meter.observe(metric.LOG_FOLLOWED, member.is_reached and owner is None)
     meter.observe(metric.LOG_PEERS, member.peers if owner is not None else 0)

@@ -23,12 +23,15 @@ from kainite.base.position import Position
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.views.unit_table import LogRow, read_rows
+from kainite.observe.meter import Meter
+from kainite.observe.metric import LOG_UPKEEP_FAILURES
 from kainite.owner.audit.opening import open_audit
 from kainite.owner.audit.trail import AuditTrail
 from kainite.owner.owner import LogOwner
 from kainite.settings import AwsSettings, LogSettings, S3Folder, UowSettings
 from kainite.store.memory import MemoryStore
 from support.log_builders import fragment
+from support.metric_sums import Sums
 from support.names import unique
 from support.next_append import append_next
 from support.outcomes_log import LIMIT, OutcomesLog
@@ -213,11 +216,12 @@ async def test_a_crash_before_the_truncation_writes_units_again_and_loses_none(p
 async def test_one_that_cannot_be_written_truncates_nothing_and_stops_nobody_until_it_is_mended(
     broken: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = MemoryStore()
-    async with owned_log(store, SETTINGS, UowSettings(), audit=trail_in(broken)) as log:
+    store, sums = MemoryStore(), Sums()
+    async with owned_log(store, SETTINGS, UowSettings(), audit=trail_in(broken), meter=Meter(sums)) as log:
         tids = await work(log, store)
         await go_on_until(log, lambda: "log upkeep put off" in caplog.text)
         assert low_water_mark(store) == 0
+        assert sums.values[LOG_UPKEEP_FAILURES] >= 1
         assert [row.id for row in read_rows(store, P)] == tids
         broken.mend()
         await go_on_until(log, lambda: low_water_mark(store) > tids[-1])

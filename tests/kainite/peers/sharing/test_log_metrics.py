@@ -26,9 +26,12 @@ async def test_an_owner_tells_of_its_peers_and_a_follower_that_it_is_one() -> No
         owner, follower = await world.join("a"), await world.join("b")
         await follower.append("s", Position(1), Position(1), [fragment("A", [1], count=1)])
         mine, theirs = told(owner), told(follower)
-        parts = (metric.LOG_OWNED, metric.LOG_FOLLOWED, metric.LOG_PEERS, metric.LOG_CREDIT, metric.LOG_WAITING)
-        assert [mine.values[part] for part in parts] == [1, 0, 1, 0, 0]
-        assert [theirs.values[part] for part in parts] == [0, 1, 0, 0, 0]
+        parts = (
+            metric.LOG_MEMBER, metric.LOG_OWNED, metric.LOG_FOLLOWED, metric.LOG_PEERS, metric.LOG_CREDIT,
+            metric.LOG_WAITING,
+        )  # fmt: skip
+        assert [mine.values[part] for part in parts] == [1, 1, 0, 1, 0, 0]
+        assert [theirs.values[part] for part in parts] == [1, 0, 1, 0, 0, 0]
         assert mine.values[metric.LOG_SETTLED] >= theirs.values[metric.LOG_SETTLED] > 0
         await world.leave("a")
         await until(lambda: told(follower).values[metric.LOG_OWNED] == 1)
