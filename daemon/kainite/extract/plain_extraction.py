@@ -81,7 +81,7 @@ class PlainExtraction:
         try:
             await self._one_run()
         except ChildError as error:
-            return self._setbacks.pause_after(error, "extractor failed: it is started again")
+            return self._setbacks.pause_after(error, cyclic=False)
         self._setbacks.succeeded()
         self._status.answered(None)
         return None

@@ -56,12 +56,12 @@ class Setbacks:
         self._times_away = 0
         self._notes = OutageNotes(_SOURCE)
 
-    def pause_after(self, error: ChildError, what: str) -> float:
+    def pause_after(self, error: ChildError, *, cyclic: bool) -> float:
         """Notes that the program did not succeed; returns the seconds to wait before the next try.
 
         Args:
             error: how the program ended.
-            what: the log's event for a failure.
+            cyclic: whether the program is asked for cycles, and will be asked for the same one.
 
         Raises:
             SourceError: there were too many failures in a row.
@@ -70,7 +70,8 @@ class Setbacks:
             return self._later(error)
         seconds = self._patience.failed(error)
         self._be_back()
-        event(logger, logging.WARNING, what, error=error, pause=seconds)
+        again = "cycle failed: the same is asked again" if cyclic else "extractor failed: it is started again"
+        event(logger, logging.WARNING, again, error=error, pause=seconds)
         self._status.failed(str(error))
         self._progress.say("failed", error=str(error), pause=seconds)
         return seconds

@@ -101,7 +101,7 @@ class CyclicExtraction:
         try:
             brought = await self._cycle()
         except ChildError as error:
-            seconds = self._setbacks.pause_after(error, "cycle failed: the same is asked again")
+            seconds = self._setbacks.pause_after(error, cyclic=True)
             self._drop_extractor()
             await wait_until_set(self._stop, seconds)
             return None
