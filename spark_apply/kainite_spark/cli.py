@@ -41,7 +41,7 @@ from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.outcomes import begin_to_watch
-from kainite_spark.driver.patience import at_the_start, patiently
+from kainite_spark.driver.patience import at_the_start, unless_stopped
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
@@ -177,7 +177,7 @@ def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Targe
             )
 
         target = opening(catalogue)
-        patiently(lambda: target.prepare(catalogue or Catalogue({})), stop)
+        unless_stopped(lambda: target.prepare(catalogue or Catalogue({})), stop, "the target")
         yield target, CurrentTarget(load, opening, catalogue)
 
 

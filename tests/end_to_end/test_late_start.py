@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from kainite.uow.catalogue.file import write_catalogue
+from kainite.uow.catalogue.tables import Catalogue
 from support.http_double import DoubleServer, JsonHandler
 from support.late_door import LateDoor
 from support.names import unique
@@ -173,6 +175,21 @@ def test_sighup_does_not_end_the_wait(
         process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGTERM)  # of two signals that are pending, HUP, with the lower number, comes first
         assert process.wait(LIMIT) == 0, (tmp_path / "log").read_text()
+
+
+def test_sigterm_ends_the_wait_for_a_target_whose_tables_are_in_a_file(manager: socket.socket, tmp_path: Path) -> None:
+    write_catalogue(Catalogue({}, "public"), tmp_path / "catalogue.json")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        away = f"127.0.0.1:{nobody.getsockname()[1]}"
+        path = properties(tmp_path, f"http://{away}", unique("late"), units=True)
+        with path.open("a") as file:
+            file.write(f"target = postgresql://nobody@{away}/away\ncatalogueFile = {tmp_path / 'catalogue.json'}\n")
+        with started(tmp_path, "apply", path) as process:
+            assert manager.recv(4096).startswith(b"STATUS=waiting for ")
+            process.send_signal(signal.SIGTERM)
+
+            assert process.wait(LIMIT) == 0, (tmp_path / "log").read_text()
 
 
 class Refusing(JsonHandler):

@@ -108,6 +108,10 @@ class OddUnits:
         """Returns the transactions that may never be applied, or have to be."""
         return {odd.after for odd in self.planned if odd.kind in (SPOILED, DOUBLED)}
 
+    def without_turn(self) -> set[int]:
+        """Returns the transactions whose number may be another unit's: they fail as soon as they are whole."""
+        return {odd.after for odd in self.planned if odd.kind == DOUBLED}
+
     def may_fail(self, uow: str) -> bool:
         """Returns whether a unit is odd itself; one without a name is called by its place in the stream."""
         if uow.startswith(("T-", "missing:", "number:")):

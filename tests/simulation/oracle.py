@@ -14,7 +14,8 @@ At the end, once faults have stopped, all transactions are there. What a source 
 A correction stands for the transaction that it corrects: one of the two is there. What an operator discards need not
 be there, and what conflicts with it need not be made in the source's order (:mod:`simulation.replay`). What may be out
 of place, because it has failed or waits for a lock, is *excused*, and with it what it holds back: while one of them is
-not there, the rest of the prefix may go on without it.
+not there, the rest of the prefix may go on without it. A unit that can have no turn, because its number is another
+one's, fails before its turn, and holds back transactions before its own too.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Oracle:
         self._replayed = Replay(source.tables, told=source.tells_parents)
         self._conflicts = _conflicts(source)
         self._whole = 0  # every transaction up to here is there, or its place is another one's
-        self._excused = _closure(source, allowed.excused, self._conflicts)
+        self._excused = _closure(source, {*allowed.excused, *self._held_back_early()}, self._conflicts)
         self.there: dict[int, Transaction] = {}
         """The transactions that are in the target, by the number of that for which each stands."""
 
@@ -169,6 +170,13 @@ class Oracle:
             if gap and (self._excused | self._behind()).isdisjoint({*gap, *with_it}):
                 return f"{one.name} is applied before T-{gap[0]}, and targetConsistency is prefix"
         return None
+
+    def _held_back_early(self) -> set[int]:
+        """Returns the transactions before one that fails ahead of its turn which conflict with it.
+
+        Its unit comes before theirs in the log, and holds them back until it is discarded.
+        """
+        return {earlier for number in self.allowed.odd.without_turn() for earlier in self._conflicts[number]}
 
     def _gap(self, number: int) -> list[int]:
         """Returns the transactions before this one that are not there."""

@@ -595,8 +595,9 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{CONFORMANCE}/test_cascades_that_the_source_tells.py"
             "::test_a_row_that_another_foreign_keys_cascade_passes_by_must_be_there"),
     # Values of all types, and what a source lists of its own actions.
-    _tested("the source's session sets what texts depend on", "kainite.capture.postgresql.replication:_OPTIONS",
-            value(""), "tests/end_to_end/test_types.py::test_every_type"),
+    _tested("the source's session sets what texts depend on",
+            "kainite.capture.postgresql.replication_connection:_OPTIONS", value(""),
+            "tests/end_to_end/test_types.py::test_every_type"),
     _tested("a parent that is gone is not named", f"{AFTER_ACTIONS}:_Later.left_out", answering(frozenset()),
             f"{AFTER_ACTIONS_TESTS}::test_an_image_in_the_middle_of_the_actions_does_not_name_the_parent_that_is_gone"),
     _tested("only a row that goes may be missing", f"{AFTER_ACTIONS}:_Later.deleted", answering(True),

@@ -89,8 +89,9 @@ class HeldFiles:
 
     def look(self) -> bool | None:
         """Looks at the files once, blocking; returns whether they are in force now if they were read, or else None."""
-        asked, found = self._asked.is_set(), look_at(self._settings)
-        self._asked.clear()
+        asked = self._asked.is_set()
+        self._asked.clear()  # before the look: who asks during it asks for another one
+        found = look_at(self._settings)
         settled = found == self._settling
         self._settling = found
         if not asked and (found == self._seen or not settled):

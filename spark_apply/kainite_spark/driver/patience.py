@@ -33,8 +33,23 @@ def patiently(act: Callable[[], T], stop: threading.Event, what: str = "the log'
     return retry(act, BACKOFF, wait=stop.wait, failed=OutageNotes(what))
 
 
+def unless_stopped(act: Callable[[], T], stop: threading.Event, what: str) -> T:
+    """Does the same as :func:`patiently`; a stop during a wait is no failure.
+
+    Raises:
+        StoppedError: ``stop`` was set meanwhile.
+        KainiteError: an error that is not ``retryable``.
+    """
+
+    def wait(pause: float) -> None:
+        if stop.wait(pause):
+            raise StoppedError(f"stopped while waiting for {what}")
+
+    return retry(act, BACKOFF, wait=wait, failed=OutageNotes(what))
+
+
 def at_the_start(act: Callable[[], T], stop: threading.Event, what: str) -> T:
-    """Does the same as :func:`patiently`, and returns at once when ``stop`` is set, also while a call is unanswered.
+    """Does the same as :func:`unless_stopped`, and ends at once when ``stop`` is set, also while a call is unanswered.
 
     Each call is made in a thread of its own, which nobody waits for after a stop.
 
@@ -51,11 +66,7 @@ def at_the_start(act: Callable[[], T], stop: threading.Event, what: str) -> T:
                 raise StoppedError(f"stopped while waiting for {what}")
         return answer.result()
 
-    def wait(pause: float) -> None:
-        if stop.wait(pause):
-            raise StoppedError(f"stopped while waiting for {what}")
-
-    return retry(attempt, BACKOFF, wait=wait, failed=OutageNotes(what))
+    return unless_stopped(attempt, stop, what)
 
 
 def _make(act: Callable[[], T], answer: Future[T]) -> None:

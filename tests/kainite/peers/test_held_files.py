@@ -11,7 +11,8 @@ import pytest
 from kainite.base.redaction import forget
 from kainite.observe import metric
 from kainite.observe.meter import Meter
-from kainite.peers.access_files import AccessFiles
+from kainite.peers import held_files
+from kainite.peers.access_files import AccessFiles, FilesLook, look_at
 from kainite.peers.certificates import Validity
 from kainite.peers.held_files import DAY_S, HeldFiles, following_files
 from kainite.settings import ServiceSettings
@@ -135,3 +136,17 @@ def test_nothing_named_is_nothing_read(caplog: pytest.LogCaptureFixture) -> None
     assert [held.look(), held.look()] == [None, None]
     assert (held.now, held.problem(1e12)) == (AccessFiles(), "")
     assert not caplog.records
+
+
+def test_whoever_asks_during_a_look_is_answered_by_the_next_one(users: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = HeldFiles.of(ServiceSettings(secret_file=users))
+
+    def asked_meanwhile(settings: ServiceSettings) -> FilesLook:
+        held.ask()
+        return look_at(settings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(held_files, "look_at", asked_meanwhile)
+        assert held.look() is None
+    assert held.look() is True
+    assert held.look() is None

@@ -8,7 +8,7 @@ import pytest
 from kainite.base.errors import LogCorruptError, LogUnavailableError, StoppedError
 from kainite.base.retry import Backoff
 from kainite_spark.driver import patience
-from kainite_spark.driver.patience import at_the_start, patiently
+from kainite_spark.driver.patience import at_the_start, patiently, unless_stopped
 
 
 @pytest.fixture(autouse=True)
@@ -85,3 +85,13 @@ def test_at_the_start_it_waits_and_raises_as_later_on() -> None:
     stop.set()
     with pytest.raises(StoppedError):
         at_the_start(Away(9), stop, "the store")
+
+
+def test_a_stop_during_a_wait_may_be_no_failure() -> None:
+    stop = threading.Event()
+    assert unless_stopped(Away(3), stop, "the target") == "answered"
+    with pytest.raises(LogCorruptError, match="attempt 1"):
+        unless_stopped(Away(9, LogCorruptError), stop, "the target")
+    stop.set()
+    with pytest.raises(StoppedError, match="stopped while waiting for the target"):
+        unless_stopped(Away(9), stop, "the target")

@@ -10,7 +10,8 @@ A heartbeat stands in the WAL as every transaction does. So whoever reads it aga
 option that writes it.
 
 Heartbeats are an aid: a source that takes none (a standby, a user without the right) is told once on standard error,
-and is read all the same.
+and is read all the same. A heartbeat's commit waits for no synchronous standby: that wait has no time limit, and the
+extractor, which reads nothing meanwhile, may itself be what the source waits for.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kainite.base.redaction import learn, redacted, secrets_in_url
 PREFIX: Final = "kainite.heartbeat"
 _WRITE: Final = "SELECT pg_logical_emit_message(true, %s, '')"
 _CONNECT_LIMIT_S: Final = 10
-_STATEMENT_LIMIT: Final = "-c statement_timeout=10s"
+_OPTIONS: Final = "-c statement_timeout=10s -c synchronous_commit=local"
 
 
 class Heartbeat:
@@ -65,7 +66,7 @@ class Heartbeat:
         try:
             if self._connection is None or self._connection.closed:
                 self._connection = psycopg.connect(
-                    self._url, autocommit=True, connect_timeout=_CONNECT_LIMIT_S, options=_STATEMENT_LIMIT
+                    self._url, autocommit=True, connect_timeout=_CONNECT_LIMIT_S, options=_OPTIONS
                 )
             self._connection.execute(_WRITE, [PREFIX])
         except psycopg.Error as error:

@@ -221,12 +221,22 @@ class Cursor:
 
     def string(self) -> str:
         """Reads a null-terminated string."""
+        text = self.text(self._length())
+        self._at += 1
+        return text
+
+    def any_string(self) -> str:
+        """Reads a null-terminated string of any bytes; what is not UTF-8 is replaced."""
+        raw = self.take(self._length())
+        self._at += 1
+        return raw.decode("utf-8", "replace")
+
+    def _length(self) -> int:
+        """Returns how many bytes are before the next null."""
         end = self._data.find(b"\0", self._at)
         if end < 0:
             raise SourceError(f"pgoutput: string without an end at byte {self._at}")
-        text = self.text(end - self._at)
-        self._at = end + 1
-        return text
+        return end - self._at
 
     def text(self, size: int) -> str:
         raw = self.take(size)
@@ -304,7 +314,7 @@ def _origin(cursor: Cursor) -> Origin:
 def _logical_message(cursor: Cursor) -> LogicalMessage:
     transactional = bool(cursor.number(1) & 1)
     cursor.number(8)  # the message's LSN
-    prefix = cursor.string()
+    prefix = cursor.any_string()  # anybody may have written it: it must not end the extraction
     cursor.take(cursor.number(4))  # the content is bytes, of anybody
     return LogicalMessage(transactional, prefix)
 

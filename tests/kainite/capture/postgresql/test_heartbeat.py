@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
 import psycopg
+import pytest
 
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.heartbeat import PREFIX, Heartbeat
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite_demo.postgres_server import postgres
 
 LIMIT = 60.0
 OFTEN = 0.001
 NEVER_AGAIN = 3600.0
+
+
+@pytest.fixture
+def without_its_standby() -> Iterator[str]:
+    """Gives the URL of a server that waits with each commit for a standby which never comes."""
+    with (
+        TemporaryDirectory(prefix="kainite-pg-") as folder,
+        postgres(Path(folder, "pg"), wal_level="logical", synchronous_standby_names="nobody") as url,
+    ):
+        yield url
 
 
 def created(source: SourceSlot) -> dict[str, Any]:
@@ -91,3 +107,15 @@ def test_a_source_that_takes_no_heartbeat_is_told_once_for_each_reason(source: S
 
     assert len(told) == 1
     assert "no heartbeat can be written into the source" in told[0]
+
+
+def test_a_heartbeat_does_not_wait_for_a_standby_that_is_away(without_its_standby: str) -> None:
+    told: list[str] = []
+    heartbeat = Heartbeat(without_its_standby, NEVER_AGAIN, complain=told.append)
+    beating = threading.Thread(target=heartbeat.beat, daemon=True)  # it would wait until the server stops
+    beating.start()
+    beating.join(LIMIT)
+
+    assert not beating.is_alive()
+    assert not told
+    heartbeat.close()

@@ -141,3 +141,11 @@ def test_logical_messages_are_read_without_their_content() -> None:
     assert decode(b"M\0" + content[2:]) == LogicalMessage(False, "kainite.heartbeat")
     with pytest.raises(SourceError, match="cut short"):
         decode(content[:-1])
+
+
+def test_a_logical_message_of_another_program_is_read_whatever_its_prefix_is() -> None:
+    # A database with the encoding SQL_ASCII sends any bytes. A message that is in no transaction cannot be passed over.
+    content = (8 * b"\0") + b"caf\xe9\0" + bytes(4)
+
+    for flags, transactional in ((b"\0", False), (b"\x01", True)):
+        assert decode(b"M" + flags + content) == LogicalMessage(transactional, "caf\N{REPLACEMENT CHARACTER}")

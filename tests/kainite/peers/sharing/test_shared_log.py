@@ -31,6 +31,7 @@ from kainite.peers.sharing import member_session as session_module
 from kainite.peers.sharing.shared_log import SharedLog
 from kainite.settings import UowEnd, UowSettings
 from kainite.store.memory import MemoryStore
+from support.doors import USERS, holding
 from support.dynamodb_doubles import on_each_store
 from support.log_builders import fragment
 from support.log_members import LIMIT, SETTINGS, P, members, units_of
@@ -453,13 +454,16 @@ async def test_whatever_is_killed_each_unit_is_in_the_log_once(seed: int) -> Non
 async def test_another_applications_daemon_on_the_owners_port_takes_no_appends() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        access = Access(listen=Address("127.0.0.1", free.getsockname()[1]))
+        port = free.getsockname()[1]
+    # Both have one file of users. Where HEAD has the key, who reads our table is not let in by the other log's owner.
+    access = Access(held=holding(USERS))
+    at_the_port = replace(access, listen=Address("127.0.0.1", port))
     ours = MemoryStore()
     async with members(ours, table="ours") as all_, members(table="theirs") as others:
-        await all_.join("a1", access=access)
+        await all_.join("a1", access=at_the_port)
         await all_.kill("a1")  # its lease still runs
-        await others.join("b1", access=access)
-        a2 = await all_.join("a2", reached=False)
+        await others.join("b1", access=at_the_port)
+        a2 = await all_.join("a2", reached=False, access=access)
         append = asyncio.create_task(a2.append("s0", at(1), at(9), [fragment("T", [1], count=1)]))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(asyncio.shield(append), 1.0)
