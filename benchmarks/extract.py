@@ -28,6 +28,7 @@ import boto3
 import orjson
 from botocore.awsrequest import AWSResponse, HeadersDict
 
+from kainite.base.retry import Backoff
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
 from kainite.extract.cycles.delivery import Delivery
 from kainite.extract.offsets.offset_file import OffsetFile
@@ -35,6 +36,7 @@ from kainite.extract.offsets.place import Place
 from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
 from kainite.extract.progress import ExtractionProgress, Showing
+from kainite.extract.setbacks import Setbacks
 from kainite.extract.status import ExtractStatus
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import HashRange, Shard
@@ -163,9 +165,11 @@ async def measure(options: argparse.Namespace, *, ahead: bool, aggregation: bool
         )  # fmt: skip
         progress, stop = ExtractionProgress(Showing(line=False, events=False), sink.totals), asyncio.Event()
         delivery = Delivery(sink, file, progress, extract.ahead_bytes)
+        status = ExtractStatus(sink.totals)
         extraction = CyclicExtraction(
             ExtractSettings(command, extract.mode, extract.offsets, interval=0.01, ahead_bytes=2**23 * ahead),
-            ChildSettings(()), delivery, progress, ExtractStatus(sink.totals), Patience(1, 1, 1), stop,
+            ChildSettings(()), delivery, status, Setbacks(Patience(1, 1, 1), Backoff((1.0,)), status, progress),
+            stop,
         )  # fmt: skip
         cpu = time.process_time()
         running = asyncio.create_task(extraction.run(once=False))

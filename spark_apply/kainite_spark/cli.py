@@ -107,8 +107,12 @@ def run(configured: Settings, *, once: bool = False, adopts: bool = False) -> Ap
 
 def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: bool) -> ApplySummary:
     health = JobHealth()
+    # A service manager may send HUP before there is anything to read again (_fed): while Spark starts, say. A job that
+    # only catches up ends at HUP, with its terminal.
+    passed_over = {} if once else {signal.SIGHUP: lambda: None}
     with (
         stopping(stop),
+        _handled(passed_over),
         publishing(configured, health.report) as meter,
         _target(configured, stop) as (target, current),
     ):

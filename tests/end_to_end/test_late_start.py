@@ -163,6 +163,20 @@ def test_sigterm_ends_the_wait(
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
+@pytest.mark.parametrize(
+    ("command", "units"), [("run", True), ("extract", False), ("apply", True), ("log serve", True)]
+)
+def test_sighup_does_not_end_the_wait(
+    command: str, units: bool, door: LateDoor, manager: socket.socket, tmp_path: Path
+) -> None:
+    path = properties(tmp_path, door.endpoint, unique("late"), units=units)
+    with started(tmp_path, command, path) as process:
+        manager.recv(4096)
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)  # of two signals that are pending, HUP, with the lower number, comes first
+        assert process.wait(LIMIT) == 0, (tmp_path / "log").read_text()
+
+
 def test_sigterm_ends_the_wait_for_a_target_whose_tables_are_in_a_file(manager: socket.socket, tmp_path: Path) -> None:
     write_catalogue(Catalogue({}, "public"), tmp_path / "catalogue.json")
     with socket.socket() as nobody:

@@ -164,7 +164,7 @@ def replica(
         with psycopg.connect(url, autocommit=True) as connection:
             for script in ("DROP TABLE IF EXISTS item, note", *scripts, *own):
                 connection.execute(script)
-    made = Replica(source, target, apply)
+    made = Replica(source, target, apply=apply)
     try:
         yield made
     finally:

@@ -10,6 +10,7 @@
      +-- ChildError               the child process broke
      |    +-- ChildProtocolError      it wrote what its dialect forbids at this point
      |    +-- ChildExitedError        its process ended or closed its output
+     |    |    +-- ChildTryLaterError      it says by its exit status that what it works with is away
      |    +-- ChildTimeoutError       it did not answer in time
      +-- MessageRefusedError      a message for a child holds one of the markers that part messages
      +-- StreamError              the Kinesis stream does not exist, or refuses to be read
@@ -80,6 +81,10 @@ class ChildProtocolError(ChildError):
 
 
 class ChildExitedError(ChildError):
+    pass
+
+
+class ChildTryLaterError(ChildExitedError):
     pass
 
 

@@ -9,6 +9,9 @@ Two nets, one behind the other:
   ``secret: …``, ``--db-pass …``, ``X-Api-Key: …``, ``Authorization: …``, a bearer token, a private key in PEM.
   :func:`redacted` hides these in any text, :func:`redacted_words` in a command line.
 
+Values of rows are data that a person must compare with the target, so a column that is called "token" is no secret:
+:class:`RowValues` and :func:`without_known` hide in them what is known, and nothing for its name or its shape.
+
 Texts go through here where they leave the process (:mod:`kainite.base.logs`, :mod:`kainite.cli.terminal`, the HTTP
 endpoint), and already where another process will show them: the lines of a program's standard error, which end in the
 fleet's table, and what a loader says of a unit, which ends in the log.
@@ -26,7 +29,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -67,6 +71,13 @@ _known: dict[str, str] = {}
 _pattern: re.Pattern[str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RowValues:
+    """Values of rows within a tree of other values: keys, rows, deltas."""
+
+    value: Any
+
+
 def learn(secrets: Iterable[str]) -> None:
     """Makes secrets known to this process, each as it is written and as it reads without percent-encoding."""
     global _pattern
@@ -86,8 +97,7 @@ def forget() -> None:
 
 def redacted(text: str) -> str:
     """Returns a text without known secrets and without what has the shape of one; takes time linear in its length."""
-    if _pattern is not None:
-        text = _pattern.sub(HIDDEN, text)
+    text = without_known(text)
     if "://" in text and "@" in text:
         text = _RUN.sub(lambda found: redacted_url(found[0]), text)
     if "PRIVATE KEY-----" in text:
@@ -98,18 +108,29 @@ def redacted(text: str) -> str:
     return _NAMED.sub(lambda found: found["name"] + HIDDEN, text)
 
 
+def without_known(text: str) -> str:
+    """Returns a text without known secrets; what has the shape of a secret stays."""
+    return text if _pattern is None else _pattern.sub(HIDDEN, text)
+
+
 def redacted_tree(value: Any) -> Any:
     """Returns a value of JSON's kinds with :func:`redacted` applied to each text in it, keys too.
 
-    A text whose key has the name of a secret is hidden.
+    A text whose key has the name of a secret is hidden. Of :class:`RowValues`, only known secrets are.
     """
+    if isinstance(value, RowValues):
+        return _tree(value.value, without_known, lambda _, item: redacted_tree(RowValues(item)))
+    return _tree(value, redacted, _under)
+
+
+def _tree(value: Any, shown: Callable[[str], str], under: Callable[[Any, Any], Any]) -> Any:
     if isinstance(value, str):
         # An enum of strings stays what it is.
-        return redacted(value) if type(value) is str else value
+        return shown(value) if type(value) is str else value
     if isinstance(value, Mapping):
-        return {redacted(key) if isinstance(key, str) else key: _under(key, item) for key, item in value.items()}
+        return {shown(key) if isinstance(key, str) else key: under(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [redacted_tree(item) for item in value]
+        return [under(None, item) for item in value]
     return value
 
 

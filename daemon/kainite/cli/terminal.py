@@ -14,7 +14,7 @@ import click
 import orjson
 
 from kainite.base import display
-from kainite.base.redaction import redacted, redacted_tree
+from kainite.base.redaction import redacted, redacted_tree, without_known
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,6 +32,11 @@ def stdout() -> Console:
 def say(text: str, *, err: bool = False) -> None:
     """Prints a text and a line end, on standard output or standard error."""
     click.echo(display.lines(redacted(text)), err=err)
+
+
+def say_rows(text: str) -> None:
+    """Prints a text with values of rows and a line end on standard output: of secrets, it hides known ones only."""
+    click.echo(display.lines(without_known(text)))
 
 
 def say_json(value: Any, *, indent: bool = False) -> None:

@@ -9,9 +9,10 @@ from typing import Final
 import click
 
 from kainite.base.errors import LogRequestError
+from kainite.base.redaction import RowValues
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
-from kainite.cli.terminal import say, say_json
+from kainite.cli.terminal import say, say_json, say_rows
 from kainite.cli.unit_filter import UnitFilter, unit_filter
 from kainite.cli.unit_requests import resolve
 from kainite.log.format.entry import UnitStatus
@@ -58,9 +59,13 @@ def show(properties: Path, name: str, as_json: bool) -> None:
     if found is None:
         raise LogRequestError(f"no unit {name!r} is in the log; units that were applied leave it after a while")
     if as_json:
-        say_json(found.as_json())
+        say_json(found.as_json() | {"deltas": RowValues(found.deltas)})
     else:
         for line in _lines(found):
+            say(line)
+        for delta in found.shown_deltas(_SHOWN_DELTAS):
+            say_rows(f"  {delta}")
+        for line in _last_lines(found):
             say(line)
 
 
@@ -132,7 +137,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _lines(found: UnitDetail) -> list[str]:
-    """Returns what a person reads about a unit."""
+    """Returns what a person reads about a unit before its deltas."""
     row = found.row
     place = "not dispatched" if row.id is None else f"id {row.id}"
     lines = [f"unit {row.uow} ({place}): {row.status}"]
@@ -146,11 +151,16 @@ def _lines(found: UnitDetail) -> list[str]:
     lines.append(f"units that wait behind it: {behind}")
     announced = "an unknown number" if row.trans_in is None else str(row.trans_in)
     lines.append(f"deltas: {row.trans_out} of {announced}, through {', '.join(row.queue) or 'no shard'}")
-    lines += [f"  {delta}" for delta in found.shown_deltas(_SHOWN_DELTAS)]
+    return lines
+
+
+def _last_lines(found: UnitDetail) -> list[str]:
+    """Returns what a person reads about a unit behind its deltas."""
+    lines = []
     if len(found.deltas) > _SHOWN_DELTAS:
         lines.append(f"  and {len(found.deltas) - _SHOWN_DELTAS} more: --json has all")
-    if row.offending:
-        lines.append(f"offending text: {row.offending}")
+    if found.row.offending:
+        lines.append(f"offending text: {found.row.offending}")
     return lines
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
-from kainite.base.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError
+from kainite.base.errors import ChildExitedError, ChildProtocolError, ChildTimeoutError, ChildTryLaterError
 from kainite.base.time_limit import time_limit
 from kainite.child.markers.exchange import Violation
-from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, Unfinished
+from kainite.child.markers.extraction import TRY_LATER, CycleDone, Extracted, Extraction, Unfinished
 from kainite.child.markers.start_parameters import start_parameters
 from kainite.child.piped_process import Hooks, PipedProcess, Program, how_it_ended
 from kainite.settings import ChildSettings, ExtractMode, ExtractSettings
@@ -56,6 +56,7 @@ class Extractor:
             ChildTimeoutError: a cyclic extractor was silent too long.
             ChildProtocolError: the extractor broke the protocol.
             ChildExitedError: a cyclic extractor ended within a cycle.
+            ChildTryLaterError: it did so because its source is away.
         """
         if (said := self.taken()) is not None:
             return said
@@ -92,9 +93,13 @@ class Extractor:
         return self._process.status
 
     def failure(self, status: int) -> ChildExitedError:
-        """Returns the error for an unexpected end, with the last line of the extractor's standard error."""
+        """Returns the error for an unexpected end, with the last line of the extractor's standard error.
+
+        It is a ChildTryLaterError where the status says that the source is away.
+        """
+        kind = ChildTryLaterError if status == TRY_LATER else ChildExitedError
         last = f": {self._process.stderr_tail[-1]}" if self._process.stderr_tail else ""
-        return ChildExitedError(f"{self._process.title} ended with {how_it_ended(status)}{last}")
+        return kind(f"{self._process.title} ended with {how_it_ended(status)}{last}")
 
     def kill(self) -> None:
         """Kills the process at once; blocks until it has ended."""

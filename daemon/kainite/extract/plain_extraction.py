@@ -22,8 +22,8 @@ from kainite.base.waiting import wait_until_set
 from kainite.child.markers.extraction import CycleDone, Extracted, Unfinished
 from kainite.extract.extractor import HELD_LIMIT, Extractor
 from kainite.extract.output.sink import Sink
-from kainite.extract.patience import Patience
 from kainite.extract.progress import ExtractionProgress
+from kainite.extract.setbacks import Setbacks
 from kainite.extract.status import ExtractStatus
 from kainite.settings import ChildSettings, ExtractSettings
 
@@ -39,8 +39,8 @@ class PlainExtraction:
         extract, child: the settings of the extractor and of its process.
         sink: puts messages on the stream.
         progress: shows each run.
-        status: takes messages and failures.
-        patience: counts the program's failures.
+        status: takes messages and runs.
+        setbacks: counts the program's failures, and tells them.
         stop: set when the run under way is to end, and no further one to begin.
     """
 
@@ -51,7 +51,7 @@ class PlainExtraction:
         sink: Sink,
         progress: ExtractionProgress,
         status: ExtractStatus,
-        patience: Patience,
+        setbacks: Setbacks,
         stop: asyncio.Event,
     ) -> None:
         self._extract = extract
@@ -59,7 +59,7 @@ class PlainExtraction:
         self._sink = sink
         self._progress = progress
         self._status = status
-        self._patience = patience
+        self._setbacks = setbacks
         self._stop = stop
 
     async def run(self, *, once: bool) -> None:
@@ -81,12 +81,8 @@ class PlainExtraction:
         try:
             await self._one_run()
         except ChildError as error:
-            seconds = self._patience.failed(error)
-            event(logger, logging.WARNING, "extractor failed: it is started again", error=error, pause=seconds)
-            self._status.failed(str(error))
-            self._progress.say("failed", error=str(error), pause=seconds)
-            return seconds
-        self._patience.succeeded()
+            return self._setbacks.pause_after(error, cyclic=False)
+        self._setbacks.succeeded()
         self._status.answered(None)
         return None
 

@@ -14,13 +14,16 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
+from typing import Final
 
 from kainite.aws import clients as aws
 from kainite.base import service_manager
 from kainite.base.errors import StoppedError
+from kainite.base.file_limit import OF_ANY_PROCESS, provide
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
 from kainite.base.outage import wait_out_async
+from kainite.base.retry import Backoff
 from kainite.base.signals import Signals
 from kainite.child.program_lookup import find
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
@@ -30,6 +33,7 @@ from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
 from kainite.extract.plain_extraction import PlainExtraction
 from kainite.extract.progress import ExtractionProgress, Showing
+from kainite.extract.setbacks import Setbacks
 from kainite.extract.status import ExtractStatus
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.write.put import StreamWriter
@@ -38,6 +42,9 @@ from kainite.observe.publishing import Publishers, publishing_of
 from kainite.settings import ExtractMode, MetricsLevel, Settings
 
 logger = logging.getLogger(__name__)
+
+OPEN_FILES: Final = OF_ANY_PROCESS + 32
+"""The most files and connections that an extraction has open: a connection for each of asyncio's threads too."""
 
 
 def run(settings: Settings, showing: Showing, *, once: bool) -> int:
@@ -51,6 +58,7 @@ def run(settings: Settings, showing: Showing, *, once: bool) -> int:
     find(settings.extract.command, "extractorName")
     offset_file = offset_file_of(settings)
     with offset_file.locked() if offset_file else nullcontext(), log_in_thread():
+        provide(OPEN_FILES)
         return asyncio.run(_run(settings, offset_file, showing, once=once))
 
 
@@ -86,15 +94,17 @@ async def extract(
 ) -> None:
     sink = _sink(settings)
     progress = ExtractionProgress(showing, sink.totals)
-    extract, child, patience = settings.extract, settings.child, _patience(settings)
+    extract, child = settings.extract, settings.child
     status = ExtractStatus(sink.totals, quiet_limit=_quiet_limit(settings))
+    away = Backoff.doubling(child.restart_backoff, child.restart_backoff_max)
+    setbacks = Setbacks(_patience(settings), away, status, progress, _puts_on(settings))
     extraction: PlainExtraction | CyclicExtraction
     if extract.mode is ExtractMode.PLAIN:
-        extraction = PlainExtraction(extract, child, sink, progress, status, patience, stop)
+        extraction = PlainExtraction(extract, child, sink, progress, status, setbacks, stop)
     else:
         delivery = Delivery(sink, offset_file, progress, extract.ahead_bytes)
         status.waiting = lambda: delivery.held_bytes
-        extraction = CyclicExtraction(extract, child, delivery, progress, status, patience, stop)
+        extraction = CyclicExtraction(extract, child, delivery, status, setbacks, stop)
     async with _published(settings, status):
         with suppress(StoppedError):
             await _extract(settings, sink, progress, status, extraction, stop, once=once)
@@ -114,7 +124,7 @@ async def _extract(
     status.opened()
     event(logger, logging.INFO, "extraction started", stream=settings.stream.name, shards=shards)
     progress.say("started", stream=settings.stream.name, shards=shards)
-    service_manager.tell(service_manager.READY, service_manager.status(f"puts on stream {settings.stream.name}"))
+    service_manager.tell(service_manager.READY, service_manager.status(_puts_on(settings)))
     try:
         await extraction.run(once=once)
     finally:
@@ -139,6 +149,10 @@ async def _published(settings: Settings, status: ExtractStatus) -> AsyncIterator
         finally:
             sampling.cancel()
             status.sample()
+
+
+def _puts_on(settings: Settings) -> str:
+    return f"puts on stream {settings.stream.name}"
 
 
 def _quiet_limit(settings: Settings) -> float | None:

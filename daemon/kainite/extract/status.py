@@ -31,6 +31,7 @@ class ExtractReport:
         quiet_limit: seconds of that from which on the extraction stands still; None where silence is no sign.
         failures: failures of the extractor in a row.
         trouble: the last of these failures.
+        away: why the extractor waits for its source; empty when it does not.
         records: how many messages were put on the stream since the start.
         waiting: bytes of messages that are not on the stream yet.
         lag: how far the source is ahead, by the extractor's word.
@@ -46,10 +47,11 @@ class ExtractReport:
     waiting: int = 0
     lag: SourceLag | None = None
     lag_age: float = 0.0
+    away: str = ""
 
     @property
     def ready(self) -> bool:
-        return self.opened and not self.failures
+        return self.opened and not self.failures and not self.away
 
     @property
     def healthy(self) -> bool:
@@ -59,6 +61,8 @@ class ExtractReport:
     def problems(self) -> tuple[str, ...]:
         """Returns the reasons for which a person should look."""
         found = [f"the extractor has failed {self.failures} times in a row: {self.trouble}"] if self.failures else []
+        if self.away:
+            found.append(f"the extractor waits for its source: {self.away}")
         if self.quiet_limit is not None and self.quiet > self.quiet_limit:
             found.append(f"the extractor has answered nothing for {self.quiet:.0f} s")
         return tuple(found)
@@ -110,6 +114,7 @@ class ExtractStatus:
         self._answered_at = self._lag_at = clock()
         self._failures = 0
         self._trouble = ""
+        self._away = ""
         self._lag: SourceLag | None = None
         self._records_counted = 0
 
@@ -124,22 +129,26 @@ class ExtractStatus:
     def answered(self, lag: SourceLag | None) -> None:
         """Notes an answer of the extractor, and how far the source is ahead, where the answer says it."""
         self._answered_at = self._clock()
-        self._failures, self._trouble = 0, ""
+        self._failures, self._trouble, self._away = 0, "", ""
         if lag is not None:
             self._lag, self._lag_at = lag, self._clock()
 
     def failed(self, why: str) -> None:
         """Notes a failure of the extractor."""
         self._failures += 1
-        self._trouble = why
+        self._trouble, self._away = why, ""
         self.meter.observe(metric.EXTRACT_FAILURES)
+
+    def away(self, why: str) -> None:
+        """Notes that the extractor waits for its source, which is no failure."""
+        self._away = why
 
     def report(self) -> ExtractReport:
         """Returns the health at this moment."""
         now = self._clock()
         return ExtractReport(
             self._opened, now - self._answered_at, self._quiet_limit, self._failures, self._trouble,
-            self._totals.records, self.waiting(), self._lag, now - self._lag_at,
+            self._totals.records, self.waiting(), self._lag, now - self._lag_at, self._away,
         )  # fmt: skip
 
     async def sampling(self) -> None:

@@ -24,6 +24,7 @@ from kainite.aws import clients as aws
 from kainite.base import service_manager
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import StoppedError
+from kainite.base.file_limit import provide
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
 from kainite.base.outage import wait_out
@@ -43,7 +44,7 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
-from kainite.worker.file_limit import needed, provide
+from kainite.worker.file_limit import needed
 from kainite.worker.log_checks import checks_of
 
 logger = logging.getLogger(__name__)

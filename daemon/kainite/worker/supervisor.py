@@ -31,6 +31,7 @@ from kainite.aws import clients as aws
 from kainite.base import service_manager
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import KainiteError, StoppedError
+from kainite.base.file_limit import provide
 from kainite.base.garbage import collect_rarely
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
@@ -51,7 +52,7 @@ from kainite.worker import malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
-from kainite.worker.file_limit import needed, provide
+from kainite.worker.file_limit import needed
 from kainite.worker.first_failure import raise_first
 from kainite.worker.health_log import HealthLog
 from kainite.worker.log_checks import checks_of

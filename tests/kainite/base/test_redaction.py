@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kainite.base.redaction import (
     HIDDEN,
+    RowValues,
     forget,
     learn,
     redacted,
@@ -244,3 +245,12 @@ def test_the_time_is_linear(piece: str) -> None:
     begun = time.process_time()
     redacted(text)
     assert time.process_time() - begun < 5
+
+
+def test_of_rows_only_what_is_known_is_hidden() -> None:
+    learn(["geheim-99"])
+    row = {"token": "t-17", "password": "p", "geheim-99": ["pass=x", {"note": "a geheim-99"}], "n": 1}
+    assert redacted_tree({"token": "t-17", "deltas": RowValues([{"row": row}])}) == {
+        "token": HIDDEN,
+        "deltas": [{"row": {"token": "t-17", "password": "p", HIDDEN: ["pass=x", {"note": f"a {HIDDEN}"}], "n": 1}}],
+    }

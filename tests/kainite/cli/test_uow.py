@@ -8,6 +8,9 @@ import pytest
 
 from kainite.base.position import Position
 from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.uow.delta import Delta, Operation
+from kainite.uow.fragment import Fragment
+from kainite.uow.touches import Touched
 from support.log_builders import fragment
 from support.log_cli import REFUSED, LogWorld
 
@@ -123,6 +126,23 @@ async def test_a_unit_is_shown_as_json_by_its_id(log_world: LogWorld) -> None:
     found = json.loads(output)
     assert (found["uow"], found["before"], [delta["key"] for delta in found["deltas"]]) == ("bad", [], [{"id": 1}])
     assert [row["uow"] for row in found["behind"]] == ["waiting", "behind", "last"]
+
+
+async def test_the_values_of_rows_are_shown_whatever_their_columns_are_called_and_known_secrets_are_not(
+    log_world: LogWorld,
+) -> None:
+    row = {"id": 30, "token": "t-17", "password": "of a customer", "note": "geheim-of-db"}
+    change = Delta("t", Operation.UPSERT, {"id": 30}, row, {})
+    ends = fragment("secrets", count=1).ends
+    unit = Fragment("secrets", (change,), Touched(frozenset({30})), ends)
+    await log_world.owner.append("shard-2", Position(1), Position(1), [unit])
+    log_world.properties.write_text(
+        log_world.properties.read_text() + "target = postgresql://user:geheim-of-db@127.0.0.1:1/d\n"
+    )
+    _, output, _ = await log_world.kainite("uow", "show", "secrets")
+    assert '"token":"t-17","password":"of a customer","note":"***"' in output
+    _, output, _ = await log_world.kainite("uow", "show", "secrets", "--json")
+    assert json.loads(output)["deltas"][0]["row"] == row | {"note": "***"}
 
 
 async def test_a_unit_that_is_being_collected_shows_what_has_come(log_world: LogWorld) -> None:

@@ -87,6 +87,17 @@ def test_a_failure_is_tried_again_and_given_up_with_its_last_words(bench: Any) -
     assert bench.records() == [b"written"] * 3, "what a failed run wrote stays"
 
 
+def test_a_source_that_is_away_is_waited_for_however_often_it_is(bench: Any, caplog: pytest.LogCaptureFixture) -> None:
+    script = (
+        f"cd {bench.folder}; echo x >> tries; test $(wc -l < tries) -ge 6 || {{ echo away >&2; exit 75; }}; echo one"
+    )
+    assert bench.once(bench.settings("sh", "-c", script, extractorTries="1")) == 0
+    assert bench.records() == [b"one"]
+    waited = [record.kainite_fields for record in caplog.records if record.getMessage() == "waiting"]  # type: ignore[attr-defined]
+    assert len(waited) == 1
+    assert str(waited[0]["cause"]).endswith("ended with status 75: away")
+
+
 def test_a_success_makes_up_for_failures(bench: Any) -> None:
     script = f"cd {bench.folder}; echo x >> tries; test $(wc -l < tries) -ge 3"
     assert bench.once(bench.settings("sh", "-c", script)) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +14,7 @@ import orjson
 import pytest
 
 from kainite.base.errors import SettingsError, SourceError, StreamError
+from kainite.extract.run import OPEN_FILES
 from support.extract_bench import is_gone, wait_until
 from support.ports import free_port
 
@@ -66,6 +68,13 @@ def test_two_extractions_do_not_share_an_offset_file(bench: Any) -> None:
         wait_until((bench.folder / "fault").exists, process)
         with pytest.raises(SourceError, match="another kainite extract runs with it"):
             bench.once(path)
+
+
+def test_a_low_limit_of_open_files_is_raised_and_the_program_inherits_it(bench: Any) -> None:
+    path = bench.settings("sh", "-c", "ulimit -n")
+    kainite = [sys.executable, "-m", "kainite", "extract", "-p", str(path), "--once"]
+    subprocess.run(["sh", "-c", 'ulimit -Sn 64; exec "$@"', "sh", *kainite], check=True, timeout=LIMIT)
+    assert bench.records() == [str(OPEN_FILES).encode()]
 
 
 def test_a_stream_that_is_not_there_is_said_before_anything_is_extracted(bench: Any) -> None:

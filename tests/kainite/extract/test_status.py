@@ -61,6 +61,17 @@ def test_an_extractor_that_fails_is_named_until_it_answers_again() -> None:
     assert world.report.healthy
 
 
+def test_an_extractor_that_waits_for_its_source_is_a_problem_and_no_failure() -> None:
+    world = World()
+    world.status.opened()
+    world.status.away("exit status 75")
+    assert not world.report.ready
+    assert world.report.problems == ("the extractor waits for its source: exit status 75",)
+    assert world.collected.last(metric.EXTRACT_FAILURES) is None
+    world.status.answered(None)
+    assert world.report.healthy
+
+
 @pytest.mark.parametrize(("limit", "healthy"), [(100.0, False), (None, True)])
 def test_an_extractor_that_stands_still_is_a_problem_where_silence_is_a_sign(
     limit: float | None, healthy: bool

@@ -347,6 +347,23 @@ async def test_a_changed_settings_file_is_read_again_on_sighup(world: World, mot
     assert 'key=streamName takes_effect="when the daemon is started again"' in errors
 
 
+async def test_certificates_and_secrets_are_read_again_on_sighup(world: World, moto_endpoint: str) -> None:
+    users = world.tmp / "users"
+    users.touch(0o600)
+    users.write_text("daemons:daemon:secret of daemons\n")
+    log = {"unitsOfWork": "true", "logSecretFile": str(users)}
+    path = properties(world, moto_endpoint, shell(world, {}), **log)
+    with daemon(path) as process:
+        await until(lambda: actions(world, FIRST) == ["initialize"])
+        assert "certificates and secrets read again" not in (world.tmp / "stderr").read_text()
+        process.send_signal(signal.SIGHUP)
+        await until(lambda: "certificates and secrets read again" in (world.tmp / "stderr").read_text())
+        process.send_signal(signal.SIGTERM)
+        status, errors = await end_of(process, world)
+    assert status == 0, errors
+    assert "secret of daemons" not in errors
+
+
 def page(port: int, path: str) -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=LIMIT) as answer:
         text: str = answer.read().decode()

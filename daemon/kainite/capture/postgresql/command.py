@@ -1,7 +1,8 @@
 """The program ``kainite-extract-postgresql``: the extractor on standard input and standard output.
 
 ``kainite extract`` starts it, writes requests to its standard input and reads its answers. The program ends when its
-input ends. Every error is one line on standard error, and exit status 1.
+input ends. Every error is one line on standard error. The exit status is 75 where the source's server is away, so that
+``kainite extract`` waits for it, and 1 where somebody has to mend something.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import click
 
 from kainite import __version__
 from kainite.base import display
-from kainite.base.errors import KainiteError, MissingExtraError
+from kainite.base.errors import KainiteError, MissingExtraError, SourceError
 from kainite.base.marker_spelling import unescape
 from kainite.base.markers import EXTRACTION, Markers
 from kainite.base.redaction import learn, redacted, secrets_in_url
+from kainite.capture.postgresql.offset import BadRequestError
 from kainite.capture.postgresql.patient_output import PatientOutput
 from kainite.capture.postgresql.replication_frames import parse_lsn
 from kainite.child.markers.framing import Scanner
@@ -108,8 +110,23 @@ def main(
         _run(_reading_of(source, slot, publication, tables, truncate == "skip", passed_over, heartbeat, journal))
     except BrokenPipeError:
         sys.exit(f"{PROGRAM}: kainite extract has ended")
+    except SourceError as error:
+        _tell(error)
+        sys.exit(_status_after(error, source))
     except (KainiteError, OSError) as error:
-        sys.exit(display.one_line(redacted(f"{PROGRAM}: {error}")))
+        _tell(error)
+        sys.exit(1)
+
+
+def _tell(error: Exception) -> None:
+    click.echo(display.one_line(redacted(f"{PROGRAM}: {error}")), err=True)
+
+
+def _status_after(error: SourceError, source: str) -> int:
+    """Returns the exit status after an error: whatever was asked of the source, a server that is away may be why."""
+    from kainite.capture.postgresql.source_reach import is_away
+
+    return os.EX_TEMPFAIL if not isinstance(error, BadRequestError) and is_away(source) else 1
 
 
 def markers_of(environment: Mapping[str, str]) -> Markers:

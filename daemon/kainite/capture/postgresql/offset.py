@@ -14,6 +14,10 @@ from kainite.capture.postgresql.source_identity import SourceIdentity
 _EXAMPLE: Final = '{"lsn":"0/1718490","number":0}'
 
 
+class BadRequestError(SourceError):
+    """A request without an offset of this extractor: the settings are wrong, whether the source is there or not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Offset:
     """A place in the source: everything that committed before ``lsn`` was given, the last of it as ``number``.
@@ -31,7 +35,7 @@ class Offset:
         """Reads an offset as Kainite stores it.
 
         Raises:
-            SourceError: ``value`` is no offset.
+            BadRequestError: ``value`` is no offset.
         """
         try:
             source = value.get("source")
@@ -39,7 +43,7 @@ class Offset:
             return cls(parse_lsn(value["lsn"]), int(value["number"]), noted)
         except (AttributeError, KeyError, TypeError, ValueError):
             text = orjson.dumps(value).decode()
-            raise SourceError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
+            raise BadRequestError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
 
     def as_json(self) -> dict[str, Any]:
         place: dict[str, Any] = {"lsn": format_lsn(self.lsn), "number": self.number}
@@ -47,11 +51,15 @@ class Offset:
 
 
 def places_in(request: bytes) -> tuple[Offset, Offset]:
-    """Returns the offset at which a request begins, and the offset up to which everything is on the stream."""
+    """Returns the offset at which a request begins, and the offset up to which everything is on the stream.
+
+    Raises:
+        BadRequestError: the request has no offsets.
+    """
     try:
         asked = orjson.loads(request)
         return Offset.from_json(asked["start"]), Offset.from_json(asked.get("stored", asked["start"]))
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        raise SourceError(
+        raise BadRequestError(
             f"{request.decode(errors='replace')!r} is no request with an offset: set extractorOffsets=kainite"
         ) from None

@@ -17,6 +17,7 @@ bytes of EOB and BNC are part of the data. All output that nobody asked for is a
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -25,6 +26,9 @@ from typing import Final, TypeAlias
 from kainite.base.markers import EXTRACTION, Mark, Markers
 from kainite.child.markers.exchange import Violation
 from kainite.child.markers.framing import MAX_MESSAGE, MarkedPiece, Scanner
+
+TRY_LATER: Final = os.EX_TEMPFAIL
+"""The exit status by which an extractor says that its source is away: 75, as in BSD's sysexits.h."""
 
 
 @dataclass(frozen=True, slots=True)

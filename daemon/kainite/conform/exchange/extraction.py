@@ -6,12 +6,13 @@ from collections import Counter
 from typing import Final
 
 from kainite.child.markers.exchange import Violation
-from kainite.child.markers.extraction import CycleDone, Extracted, Extraction, ExtractionEvent, Unfinished
+from kainite.child.markers.extraction import TRY_LATER, CycleDone, Extracted, Extraction, ExtractionEvent, Unfinished
 from kainite.conform.cases.case import Extract, Withheld
 from kainite.conform.exchange.child_run import LATE_S, AnswerLimits, ChildGone, ChildRun
 from kainite.conform.exchange.step_result import Reaction, StepResult
 
 _ASKED: Final = "a cycle"
+_AWAY: Final = " (status 75 says that the source is away: kainite extract waits for it)"
 
 
 class ExtractionDriver:
@@ -101,7 +102,8 @@ class ExtractionDriver:
     def _gone(self, gone: ChildGone, *, plain: bool) -> StepResult:
         if plain and self._child.status == 0:
             return self._result(Reaction.ANSWERED)
-        return self._result(Reaction.GONE, gone.told("its run" if plain else _ASKED))
+        away = _AWAY if self._child.status == TRY_LATER else ""
+        return self._result(Reaction.GONE, gone.told("its run" if plain else _ASKED) + away)
 
     def _next(self) -> ExtractionEvent | None:
         return self._extraction.next_event()

@@ -9,24 +9,19 @@ being delivered.
 from __future__ import annotations
 
 import asyncio
-import logging
 from datetime import UTC, datetime
 
 from kainite.base.errors import ChildError
-from kainite.base.logs import event
 from kainite.base.waiting import wait_until_set
 from kainite.child.markers.extraction import CycleDone, Extracted
 from kainite.extract.cycles.cycle import Ask, Cycle, CycleState, Listen, Over, PutMessages, Store
 from kainite.extract.cycles.delivery import Delivery
 from kainite.extract.extractor import Extractor
-from kainite.extract.patience import Patience
-from kainite.extract.progress import ExtractionProgress
+from kainite.extract.setbacks import Setbacks
 from kainite.extract.status import ExtractStatus
 from kainite.settings import ChildSettings, ExtractOffsets, ExtractSettings
 
 DEFAULT_INTERVAL = 1.0
-
-logger = logging.getLogger(__name__)
 
 
 class CyclicExtraction:
@@ -35,9 +30,8 @@ class CyclicExtraction:
     Args:
         extract, child: the settings of the extractor and of its process.
         delivery: puts answers on the stream, and stores their places.
-        progress: shows failures.
-        status: takes answers and failures.
-        patience: counts the extractor's failures.
+        status: takes answers.
+        setbacks: counts the extractor's failures, and tells them.
         stop: set when no further cycle is to begin.
     """
 
@@ -46,17 +40,15 @@ class CyclicExtraction:
         extract: ExtractSettings,
         child: ChildSettings,
         delivery: Delivery,
-        progress: ExtractionProgress,
         status: ExtractStatus,
-        patience: Patience,
+        setbacks: Setbacks,
         stop: asyncio.Event,
     ) -> None:
         self._extract = extract
         self._child = child
         self._delivery = delivery
-        self._progress = progress
         self._status = status
-        self._patience = patience
+        self._setbacks = setbacks
         self._stop = stop
         self._place = delivery.stored
         self._ahead = False
@@ -109,14 +101,11 @@ class CyclicExtraction:
         try:
             brought = await self._cycle()
         except ChildError as error:
-            seconds = self._patience.failed(error)
-            event(logger, logging.WARNING, "cycle failed: the same is asked again", error=error, pause=seconds)
-            self._status.failed(str(error))
-            self._progress.say("failed", error=str(error), pause=seconds)
+            seconds = self._setbacks.pause_after(error, cyclic=True)
             self._drop_extractor()
             await wait_until_set(self._stop, seconds)
             return None
-        self._patience.succeeded()
+        self._setbacks.succeeded()
         return brought
 
     async def _cycle(self) -> int:

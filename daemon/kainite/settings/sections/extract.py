@@ -98,7 +98,8 @@ class ExtractSettings:
         "extractorTries",
         whole(1, 1_000_000),
         Reload.NEXT_EXTRACT,
-        "Failures in a row after which `kainite extract` gives up.",
+        "Failures in a row after which `kainite extract` gives up; a source that is away "
+        "(exit status 75) counts as none.",
         default=10,
     )
     # The most bytes of an answer that are held until it is whole; a larger one, a bulk load's, is put before that.

@@ -67,18 +67,20 @@ def test_without_psycopg_it_names_the_extra(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sent", "complaint"),
+    ("status", "arguments", "sent", "complaint"),
     [
-        (NOWHERE, request(1), "cannot connect to the source server: "),
-        (("--source", "postgresql://[x", *NOWHERE[2:]), request(1), "the source's connection URL is wrong: "),
-        (NOWHERE, b"\n", "'' is no request with an offset: set extractorOffsets=kainite"),
-        (NOWHERE, b'{"start":null,"end":null}\n', "null is no offset of this extractor: begin with {"),
+        (75, NOWHERE, request(1), "cannot connect to the source server: "),
+        (1, ("--source", "postgresql://[x", *NOWHERE[2:]), request(1), "the source's connection URL is wrong: "),
+        (1, NOWHERE, b"\n", "'' is no request with an offset: set extractorOffsets=kainite"),
+        (1, NOWHERE, b'{"start":null,"end":null}\n', "null is no offset of this extractor: begin with {"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(arguments: tuple[str, ...], sent: bytes, complaint: str) -> None:
+def test_what_is_wrong_is_said_in_one_line(
+    status: int, arguments: tuple[str, ...], sent: bytes, complaint: str
+) -> None:
     done = program(*arguments, request=sent)
     (line,) = done.stderr.decode().splitlines()
-    assert (done.returncode, line.startswith(f"{PROGRAM}: {complaint}")) == (1, True), line
+    assert (done.returncode, line.startswith(f"{PROGRAM}: {complaint}")) == (status, True), line
 
 
 def test_a_slot_that_is_missing_and_a_journal_that_cannot_be_written_are_named(

@@ -9,17 +9,20 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql import extractor as extractor_module
@@ -32,6 +35,7 @@ from kainite.extract.offsets.place import Place
 from kainite.settings import ExtractOffsets
 from kainite_demo.json_lines import JsonLinesFile
 from support.names import unique
+from support.waiting import eventually
 
 SHARDS = 3
 LIMIT = 60.0
@@ -446,3 +450,32 @@ def test_the_programs_errors_are_one_line(bench: Bench) -> None:
     last = bench.log.read_text().splitlines()[-1]
     assert last.startswith("kainite: given up after 3 failures in a row (extractorTries): child ")
     assert bench.log.read_text().count(f"{PROGRAM}: publication changes does not exist") >= 3
+
+
+def test_a_source_that_is_away_is_waited_for_and_read_on_when_it_is_back(
+    source: SourceSlot, kinesis: Any, moto_endpoint: str, tmp_path: Path
+) -> None:
+    (socket,) = Path(str(conninfo_to_dict(source.url)["host"])).glob(".s.PGSQL.*[0-9]")
+    with tempfile.TemporaryDirectory(prefix="kainite-") as folder:  # tmp_path is too long for a socket
+        way = Path(folder, socket.name)
+        way.symlink_to(socket)
+        bench = Bench(replace(source, url=make_conninfo(source.url, host=folder)), kinesis, moto_endpoint, tmp_path)
+        bench.settings.write_text(bench.settings.read_text().replace("extractorTries=3", "extractorTries=1"))
+        with bench.running() as process, psycopg.connect(source.url, autocommit=True) as connection:
+            connection.execute("INSERT INTO item VALUES (1, '0', 1)")
+            wait_for_number(bench, process, 1)
+            way.unlink()
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            connection.execute("INSERT INTO item VALUES (2, '1', 1)")
+            eventually(lambda: bench.log.read_text().count('"event":"child ended"') >= 3, LIMIT)
+            way.symlink_to(socket)
+            wait_for_number(bench, process, 2)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(LIMIT) == 0
+    events = [line["event"] for line in JsonLinesFile(bench.log).read()]
+    assert events.count("waiting") == 1
+    assert not [name for name in events if "failed" in name]
+    check_units(bench.units(), 2)

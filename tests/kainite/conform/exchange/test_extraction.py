@@ -58,6 +58,8 @@ def test_a_sound_extractor_passes(script: str, offsets: ExtractOffsets | None, a
             "no cycle was requested",
         ),
         ("exit 4", ExtractOffsets.TIME, "one-cycle", CaseVerdict.FAIL, "ended with status 4 in a cycle"),
+        ("exit 75", ExtractOffsets.TIME, "one-cycle", CaseVerdict.FAIL, "status 75 says that the source is away"),
+        ("exit 75", None, "run", CaseVerdict.FAIL, "status 75 says that the source is away"),
     ],
 )
 def test_a_fault_of_an_extractor_is_found(

@@ -34,6 +34,19 @@ def test_an_extractor_that_fails_in_a_cycle_is_asked_the_same_again_and_nothing_
     assert asked == [f"asked from {start}" for start in (None, 3, 3, 6)]
 
 
+def test_a_source_that_is_away_counts_as_no_failure_and_the_same_is_asked_again(bench: Any) -> None:
+    script = f"""cd {bench.folder}; while read -r request; do
+        echo "$request" >> asked; echo half
+        test $(wc -l < asked) -ge 5 || exit 75
+        printf '{{"offset":1}}\\n\\0'
+    done"""
+    path = bench.cyclic("sh", "-c", script, extractorTries="1")
+    bench.begin("null")
+    assert bench.once(path) == 0
+    assert (bench.start(), bench.records()) == (1, [b"half"]), "nothing of an answer that was broken off"
+    assert (bench.folder / "asked").read_text() == '{"start":null,"end":null}\n' * 5
+
+
 def test_what_is_put_before_the_end_comes_again_and_is_recognisable(bench: Any, whole: Whole) -> None:
     path = bench.counting(7, "hang", extractorTimeoutMillis="1500")
     for _ in range(3):

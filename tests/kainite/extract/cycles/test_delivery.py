@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import StreamError
 from kainite.base.record import RawRecord
+from kainite.base.retry import Backoff
 from kainite.extract.cycles.cycle import Ask, Cycle
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
 from kainite.extract.cycles.delivery import Delivery
@@ -29,6 +30,7 @@ from kainite.extract.offsets.place import Place
 from kainite.extract.output.sink import Aggregation, Sink
 from kainite.extract.patience import Patience
 from kainite.extract.progress import ExtractionProgress
+from kainite.extract.setbacks import Setbacks
 from kainite.extract.status import ExtractStatus
 from kainite.kinesis.aggregation import EVERY_KEY, expand
 from kainite.kinesis.client import StreamClient
@@ -96,8 +98,9 @@ class Run:
         sink = self.stream.sink(aggregation)
         progress = ExtractionProgress(SILENT, sink.totals)
         delivery = Delivery(sink, self.file, progress, ahead_bytes)
-        status, patience = ExtractStatus(sink.totals), Patience(0.01, 0.01, 3)
-        return CyclicExtraction(extract, ChildSettings(()), delivery, progress, status, patience, self.stop)
+        status = ExtractStatus(sink.totals)
+        setbacks = Setbacks(Patience(0.01, 0.01, 3), Backoff((0.01,)), status, progress)
+        return CyclicExtraction(extract, ChildSettings(()), delivery, status, setbacks, self.stop)
 
 
 @pytest.fixture
