@@ -241,7 +241,9 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
         path=None,
         aws=AwsSettings(),
         stream=StreamSettings(
-            "s", initial_position=InitialPosition(plan.more.start or "TRIM_HORIZON"), initial_timestamp=EPOCH,
+            "s", initial_position=InitialPosition(plan.more.start or "TRIM_HORIZON"),
+            # The history's first record may have an arrival time before the beginning: a shard's clock may be behind.
+            initial_timestamp=EPOCH - plan.more.arrival_skew,
             idle_between_reads=1.0, parent_poll=1.0, shard_sync=10.0, list_shards_backoff=0.5,
         ),
         leases=LeaseSettings("a", "a", worker, failover=4.0, init_backoff=0.5),
