@@ -80,8 +80,12 @@ OTHERS = {
     "log serve",
     "log skip",
     "log who",
+    "replicate init",
+    "replicate load",
+    "replicate status",
+    "status",
 }
-"""Those that have a test of their own below."""
+"""Those that have a test of their own, below or, for those that speak to databases and to the log's head, elsewhere."""
 
 
 class Ended(NamedTuple):

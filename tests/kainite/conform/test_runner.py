@@ -25,6 +25,7 @@ from support.broken_children import PATIENT, json_lines_child
 ROOT = Path(__file__).parents[3]
 CHILDREN = ROOT / "tests" / "children"
 NODE_LIBRARY = Path(sys.prefix) / "peers/node/node_modules/aws-kcl"
+PROCESSOR = str(Path(sys.executable).with_name("kainite-processor-postgresql"))
 POSTGRESQL = ROOT / "record_processors" / "postgresql_changes"
 LIMITS = AnswerLimits(timeout=60.0, slow=60.0)
 ILLEGAL = "'SHARD_END', told IllegalArgumentException"  # all the children ask for that, to see it refused
@@ -55,7 +56,7 @@ def result_of(report: ConformReport, name: str) -> CaseResult:
 def test_a_child_on_amazons_python_library_passes_and_refuses_odd_payloads() -> None:
     samples = read_samples(POSTGRESQL / "samples.jsonl")
 
-    report = tried(sys.executable, str(POSTGRESQL / "processor.py"), samples=samples)
+    report = tried(PROCESSOR, samples=samples)
 
     assert report.ok()
     assert set(noted(report)) <= {"empty-payload", "binary-payload", "odd-text"}
@@ -117,7 +118,7 @@ def test_a_child_of_the_first_form_passes(tmp_path: Path) -> None:
 
 
 def test_payloads_that_the_child_is_not_meant_for_are_told_from_a_breach() -> None:
-    report = tried(sys.executable, str(POSTGRESQL / "processor.py"), only=("one-record",))
+    report = tried(PROCESSOR, only=("one-record",))
 
     assert "if it takes certain payloads only, give it some: --records FILE" in report.results[0].text
 

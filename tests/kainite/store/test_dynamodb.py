@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -63,7 +65,8 @@ def test_a_hole_is_told(dynamodb: Any) -> None:
         list(store.read_batches("0", 0, strong=True))
 
 
-def overtake(dynamodb: Any, store: DynamoDBStore, times: int) -> None:
+@contextmanager
+def overtaken(dynamodb: Any, store: DynamoDBStore, times: int) -> Iterator[None]:
     """Puts two batches and a fence at the tail whenever a request has seen the fence there.
 
     Pages have one item. DynamoDB names the last key of a page that is full, also at the end; moto does not.
@@ -83,8 +86,14 @@ def overtake(dynamodb: Any, store: DynamoDBStore, times: int) -> None:
                 assert store.put_batch("0", batch(first_id), f"batch {first_id}") is None
             assert store.put_fence("0", fence + 2, 1, "fence") is None
 
-    dynamodb.meta.events.register("provide-client-params.dynamodb.Query", one_item)
-    dynamodb.meta.events.register("after-call.dynamodb.Query", after)
+    handlers = {"provide-client-params.dynamodb.Query": one_item, "after-call.dynamodb.Query": after}
+    for name, handler in handlers.items():
+        dynamodb.meta.events.register(name, handler)
+    try:
+        yield
+    finally:  # other tests use the same client
+        for name, handler in handlers.items():
+            dynamodb.meta.events.unregister(name, handler)
 
 
 @on_each_double
@@ -94,8 +103,9 @@ def test_a_read_that_is_overtaken_often_reads_all(dynamodb: Any) -> None:
     store.create()
     store.put_batch("0", batch(0), "batch 0")
     store.put_fence("0", 1, 1, "fence")
-    overtake(dynamodb, store, times)
-    assert [found.first_id for found in store.read_batches("0", 0, strong=True)] == list(range(1 + 2 * times))
+    with overtaken(dynamodb, store, times):
+        read = list(store.read_batches("0", 0, strong=True))
+    assert [found.first_id for found in read] == list(range(1 + 2 * times))
 
 
 @on_each_double
@@ -104,6 +114,6 @@ def test_a_read_that_is_overtaken_for_ever_ends_and_may_be_tried_again(dynamodb:
     store.create()
     store.put_batch("0", batch(0), "batch 0")
     store.put_fence("0", 1, 1, "fence")
-    overtake(dynamodb, store, 10 * MOST_READS)
-    with pytest.raises(LogUnavailableError, match=f"from entry 0 .* overtaken {MOST_READS} times .* try again"):
+    refused = pytest.raises(LogUnavailableError, match=f"from entry 0 .* overtaken {MOST_READS} times .* try again")
+    with overtaken(dynamodb, store, 10 * MOST_READS), refused:
         list(store.read_batches("0", 0, strong=True))
