@@ -76,5 +76,6 @@ def test_event_logs_hold_no_secret_and_there_is_no_ui(
     for secret in (PASSWORD, AWS_SECRET, ROW):
         assert secret.encode() not in written
     assert seen.files == []
+    assert seen.mentions(PASSWORD, AWS_SECRET, ROW) == []
     assert seen.answers, "ports of Spark's were looked at"
     assert [port for port, said in seen.answers.items() if "<html" in said.lower()] == [], "no Spark UI"
