@@ -24,7 +24,7 @@ PASSWORD = "the-password-in-the-passfile"
 LOOK = """
 import json, os, sys
 folder, user = sys.argv[1], int(sys.argv[2])
-said = open(folder + "/seen.new", "w")
+said = open(folder + "/seen", "w")
 if user:
     os.setgroups([])
     os.setgid(user)
@@ -52,10 +52,8 @@ def opened(name):
         return False
 
 seen = {"own": own, "environ": text("environ"), "cmdline": text("cmdline"), "fd": listed("fd"), "mem": opened("mem")}
-json.dump(seen, said)
+print(json.dumps(seen), file=said)
 said.close()
-if not user:
-    os.rename(folder + "/seen.new", folder + "/seen")
 sys.stdin.read()
 """
 
@@ -63,10 +61,10 @@ sys.stdin.read()
 def seen_by_processor(application: dict[str, str], folder: Path, user: int) -> dict[str, Any]:
     """Returns what a record processor sees of the daemon that started it; ``user`` 0 means the daemon's."""
     (folder / "look.py").write_text(LOOK)
-    said = folder / ("seen.new" if user else "seen")
+    said = folder / "seen"
     application |= {"executableName": f"{sys.executable} {folder / 'look.py'} {folder} {user}"}
     with running("run", application, folder):
-        eventually(lambda: said.exists() and said.read_text(), LIMIT)
+        eventually(lambda: said.exists() and said.read_text().endswith("\n"), LIMIT)
     found: dict[str, Any] = json.loads(said.read_text())
     return found
 
