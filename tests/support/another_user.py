@@ -47,12 +47,12 @@ def walk(path):
     elif text(path) is not None:
         yield path
 
-def answer(port):
+def answer(port, path):
+    said = b""
     with socket.create_connection(("127.0.0.1", port), 10) as one:
         try:
             one.settimeout(2)
-            one.sendall(b"GET / HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
-            said = b""
+            one.sendall(f"GET {path} HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n".encode())
             while len(said) < 65536 and (piece := one.recv(65536)):
                 said += piece
         except OSError:
@@ -64,7 +64,7 @@ print(json.dumps({
     "environments": [pid for pid in wanted["pids"] if text(f"/proc/{pid}/environ") is not None],
     "descriptors": [pid for pid in wanted["pids"] if listed(f"/proc/{pid}/fd") is not None],
     "files": [path for folder in wanted["folders"] for path in walk(folder)],
-    "answers": {port: answer(port) for port in wanted["ports"]},
+    "answers": {port: "".join(answer(port, path) for path in ("/", "/environment/")) for port in wanted["ports"]},
 }))
 """
 
@@ -77,7 +77,8 @@ class Seen:
         command_lines: of the processes, with their arguments.
         environments, descriptors: process ids whose variables, or open files, can be read.
         files: those that can be read.
-        answers: what each port answers to somebody who speaks HTTP.
+        answers: what each port answers to somebody who speaks HTTP, and asks for the first page and for that of the
+            Spark UI's settings.
     """
 
     command_lines: list[str]
