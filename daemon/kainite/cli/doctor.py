@@ -57,7 +57,8 @@ def _lines(properties: Path, found: Sequence[DoctorFinding]) -> Iterable[str]:
         yield area
         yield from (_line(finding) for finding in found if finding.area == area)
     bad, odd = _count(found, FindingState.WRONG), _count(found, FindingState.WARNING)
-    yield f"{properties}: {f'{bad} to mend' if bad else 'nothing is wrong'}, {odd} warnings, {len(found)} findings"
+    warnings = f"{odd} warning{'' if odd == 1 else 's'}"
+    yield f"{properties}: {f'{bad} to mend' if bad else 'nothing is wrong'}, {warnings}, {len(found)} findings"
 
 
 def _line(finding: DoctorFinding) -> str:

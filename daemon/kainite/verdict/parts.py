@@ -138,4 +138,4 @@ def source_check(source: SourceFacts) -> Check:
 def _table_remedy(error: str, file: str) -> str:
     if "does not exist" in error or "there is no" in error:
         return f"nothing has run for this file yet, or it names another table or region: kainite run -p {file}"
-    return f"see whether this host reaches AWS with these credentials: kainite run -p {file} --check"
+    return f"see what of AWS this host reaches with these credentials: kainite doctor -p {file}"
