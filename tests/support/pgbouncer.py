@@ -74,7 +74,7 @@ def pgbouncer(url: str, pool_size: int = 1, pool_mode: str = "transaction") -> I
 
 
 def leave_settings_behind(url: str) -> None:
-    """Is another client of the pool, which sets what it likes and leaves."""
+    """Acts as another client of the pool, which sets what it likes and leaves."""
     with psycopg.connect(url, autocommit=True) as client:
         client.execute(_LEFT_BEHIND.encode())
 
