@@ -26,6 +26,7 @@ from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import CREATE
 from kainite.replicate.load_ledger import LoadLedger, found_load
 from kainite.replicate.schema_dump import dump_schema
+from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.settings_checks import look_at_settings
 from kainite.replicate.slot import found_slot
 from kainite.replicate.source_checks import look_at_source
@@ -64,6 +65,7 @@ def look(configured: Settings) -> list[CheckFinding]:
         tables = published(source, ends.source.publication)
         slot = found_slot(source, ends.source.slot)
         return [
+            *look_at_sessions(ends),
             *look_at_source(source, ends.source, tables, ends.required),
             *look_at_target(source, target, tables, catalogue, ends.log_partition),
             *look_at_settings(configured, tables, None if slot is None else slot.lsn),

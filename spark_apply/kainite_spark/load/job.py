@@ -35,6 +35,8 @@ from kainite.replicate.keeper import kept_snapshot
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import FoundLoad, LoadLedger
 from kainite.replicate.plan import load_steps
+from kainite.replicate.preparation import check_ready
+from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.slot import check_slot
 from kainite.replicate.tables import ReplicaTable, published
 from kainite.uow.catalogue.tables import Catalogue
@@ -107,6 +109,7 @@ class LoadJob:
             anew: begins anew in any case, also where the target is live.
 
         Raises:
+            SettingsError: source or target are behind a pooler in transaction mode.
             SourceError: no point could be made, the slot is missing, or snapshots were lost again and again.
             CatalogueError: the target has rows from elsewhere, or its foreign keys form a cycle.
             TargetRejectedError: steps were refused; the message has the causes.
@@ -115,6 +118,7 @@ class LoadJob:
             TargetUnavailableError: the target or the source did not answer for a while.
             SparkUnavailableError: Spark jobs failed again and again.
         """
+        check_ready(tuple(look_at_sessions(self.ends)))
         ledger = LoadLedger(self.connection, self.ends.log_partition)
         ledger.create()
         found = ledger.found()

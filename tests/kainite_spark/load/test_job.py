@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import psycopg
 import pytest
 
-from kainite.base.errors import CatalogueError, SourceError, TargetError, TargetRejectedError
+from kainite.base.errors import CatalogueError, SettingsError, SourceError, TargetError, TargetRejectedError
 from kainite.capture.postgresql.consistent_snapshot import lives
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger
+from support.pgbouncer import pgbouncer
 from support.replicas import LOG, InlineSteps, Loading, loading, run
 from support.waiting import eventually
 
@@ -212,3 +215,13 @@ def test_a_cycle_of_foreign_keys_is_refused_before_anything_begins(source: Sourc
             world.load()
         assert not world.status().tables
         assert run(postgres, "SELECT count(*) FROM kainite_load") == [(0,)]
+
+
+def test_a_target_behind_a_pooler_is_refused_before_anything_is_begun(source: SourceSlot, postgres: str) -> None:
+    with loading(source, postgres, both=[TABLES]) as world, pgbouncer(postgres) as pooled:
+        behind = replace(world, ends=replace(world.ends, target=pooled))
+        with pytest.raises(SettingsError, match=r"the target's address leads through a pooler .*the server's own port"):
+            behind.load()
+        assert world.in_target("SELECT to_regclass('kainite_load')") == [(None,)]
+        assert world.in_target("SELECT FROM pg_locks WHERE locktype = 'advisory'") == []
+        assert world.load().state is LoadState.LIVE

@@ -179,7 +179,9 @@ def reading(url: str) -> Iterator[CatalogueReader]:
 def reading_unfinished(url: str) -> Iterator[PostgresCatalogue]:
     """Gives a reader of the catalogue as it is, also while a load has still to make keys; raises as :func:`reading`."""
     try:
-        with closing(connect(libpq_url(url), "kainite catalogue")) as connection:
+        with closing(connect(libpq_url(url), "kainite catalogue")) as connection, connection.transaction():
+            # Behind a pooler a session may have another client's path.
+            connection.execute("SET LOCAL search_path TO DEFAULT")
             yield PostgresCatalogue(connection)
     except psycopg.Error as error:
         cause = redacted(" ".join(str(error).split()))

@@ -15,6 +15,7 @@ from kainite.doctor.clocks import clock_finding, timed
 from kainite.doctor.finding import DoctorFinding, warned, well, wrong
 from kainite.targets.postgresql.address import libpq_url
 from kainite.targets.postgresql.connection import connect
+from kainite.targets.postgresql.pooling import OWN_POOL, leads_through_pooler
 from kainite_spark.targets.opener import TargetRequest
 from kainite_spark.targets.postgresql.rendering import table_name
 
@@ -26,7 +27,7 @@ _SERVER: Final = """
     SELECT current_user::text AS role, current_schema()::text AS schema, pg_is_in_recovery() AS standby,
            current_setting('transaction_read_only') = 'on' AS read_only, current_setting('server_encoding') AS encoding,
            coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create,
-           extract(epoch FROM now())::float8 AS now"""
+           extract(epoch FROM clock_timestamp())::float8 AS now"""
 # A table that the role may not even look up is one without any right.
 _TABLES: Final = """
     SELECT t.name, to_regclass(t.name) IS NOT NULL AS there,
@@ -47,7 +48,11 @@ def look_at_database(request: TargetRequest) -> Iterator[DoctorFinding]:
     assert request.catalogue is not None, "a database has a catalogue"
     names = [table_name(table) for table in request.catalogue.tables.values()]
     try:
-        with closing(connect(libpq_url(request.url), "kainite doctor")) as connection:
+        if leads_through_pooler(lambda: connect(libpq_url(request.url), "kainite doctor")):
+            yield warned(_AREA, "it is behind a pooler in transaction mode: what other clients of the pool SET reaches"
+                         " transactions of Kainite", OWN_POOL)  # fmt: skip
+        with closing(connect(libpq_url(request.url), "kainite doctor")) as connection, connection.transaction():
+            connection.execute("SET LOCAL search_path TO DEFAULT")
             [server], ours = timed(lambda: _rows(connection, _SERVER))
             yield from _server(server)
             yield from _own_tables(connection, server)

@@ -34,6 +34,7 @@ from kainite.base.errors import CatalogueError, TargetBusyError, TargetError, Ta
 from kainite.base.logs import event
 from kainite.settings import TargetTriggers
 from kainite.targets.postgresql.connection import connect
+from kainite.targets.postgresql.pooling import OWN_POOL, leads_through_pooler
 from kainite.targets.postgresql.text_forms import as_local_settings
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
@@ -303,6 +304,7 @@ class PostgresTarget:
 
     def prepare(self, catalogue: Catalogue) -> None:
         Schema.of(catalogue)
+        self._tell_pooler()
         with self._transaction() as connection:
             connection.execute(_ONE_AT_A_TIME)
             elsewhere = connection.execute(_ELSEWHERE).fetchone()
@@ -327,6 +329,14 @@ class PostgresTarget:
         with self._transaction() as connection:
             connection.execute(_ONE_AT_A_TIME)
             return switch_on(connection)
+
+    def _tell_pooler(self) -> None:
+        try:
+            pooled = leads_through_pooler(lambda: connect(self.url, "kainite apply"))
+        except psycopg.Error as error:
+            raise about_own_tables(error) from error
+        if pooled:
+            event(_LOG, logging.WARNING, "the target is behind a pooler in transaction mode", remedy=OWN_POOL)
 
     def _look_at_hooks(self, connection: psycopg.Connection) -> None:
         """Switches off what may not fire, if the policy says so; refuses what is left of it."""
