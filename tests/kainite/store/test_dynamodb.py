@@ -86,7 +86,7 @@ def overtaken(dynamodb: Any, store: DynamoDBStore, times: int) -> Iterator[None]
                 assert store.put_batch("0", batch(first_id), f"batch {first_id}") is None
             assert store.put_fence("0", fence + 2, 1, "fence") is None
 
-    handlers = {"provide-client-params.dynamodb.Query": one_item, "after-call.dynamodb.Query": after}
+    handlers: dict[str, Any] = {"provide-client-params.dynamodb.Query": one_item, "after-call.dynamodb.Query": after}
     for name, handler in handlers.items():
         dynamodb.meta.events.register(name, handler)
     try:
