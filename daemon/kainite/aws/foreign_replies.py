@@ -2,8 +2,9 @@
 
 botocore reads such a reply as one without any field. So a call ended in ``KeyError``, or, worse, a write that nobody
 took counted as written. Each reply of DynamoDB and of Kinesis has a content type of AWS's own or the id of its request;
-the doubles (LocalStack, moto, DynamoDB Local, kinesalite) send these too. Replies with a status of 500 or more are left
-to botocore, which sends the request again: a load balancer answers for the service then.
+the doubles (LocalStack, moto, DynamoDB Local, kinesalite) send these too, but for LocalStack's stream of events.
+Replies with a status of 500 or more are left to botocore, which sends the request again: a load balancer answers for
+the service then.
 
 A foreign reply says nothing about the request, which may have been carried out: it counts as no answer
 (:data:`~kainite.aws.failures.WITHOUT_ANSWER`).

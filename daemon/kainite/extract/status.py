@@ -35,7 +35,6 @@ class ExtractReport:
         records: how many messages were put on the stream since the start.
         waiting: bytes of messages that are not on the stream yet.
         lag: how far the source is ahead, by the extractor's word.
-        lag_age: seconds since the extractor said so.
     """
 
     opened: bool
@@ -46,7 +45,6 @@ class ExtractReport:
     records: int = 0
     waiting: int = 0
     lag: SourceLag | None = None
-    lag_age: float = 0.0
     away: str = ""
 
     @property
@@ -111,7 +109,7 @@ class ExtractStatus:
         self._clock = clock
         self._wall_clock = wall_clock
         self._opened = False
-        self._answered_at = self._lag_at = clock()
+        self._answered_at = clock()
         self._failures = 0
         self._trouble = ""
         self._away = ""
@@ -131,7 +129,7 @@ class ExtractStatus:
         self._answered_at = self._clock()
         self._failures, self._trouble, self._away = 0, "", ""
         if lag is not None:
-            self._lag, self._lag_at = lag, self._clock()
+            self._lag = lag
 
     def failed(self, why: str) -> None:
         """Notes a failure of the extractor."""
@@ -145,10 +143,9 @@ class ExtractStatus:
 
     def report(self) -> ExtractReport:
         """Returns the health at this moment."""
-        now = self._clock()
         return ExtractReport(
-            self._opened, now - self._answered_at, self._quiet_limit, self._failures, self._trouble,
-            self._totals.records, self.waiting(), self._lag, now - self._lag_at, self._away,
+            self._opened, self._clock() - self._answered_at, self._quiet_limit, self._failures, self._trouble,
+            self._totals.records, self.waiting(), self._lag, self._away,
         )  # fmt: skip
 
     async def sampling(self) -> None:

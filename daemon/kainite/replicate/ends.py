@@ -15,7 +15,7 @@ from typing import Final
 import click
 import psycopg
 
-from kainite.base.errors import SettingsError, SourceError, TargetUnavailableError
+from kainite.base.errors import KainiteError, SettingsError, SourceError, TargetUnavailableError
 from kainite.base.redaction import redacted
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.command import main as extractor_command
@@ -86,31 +86,35 @@ def source_of(command: Sequence[str]) -> tuple[SourceSlot, tuple[str, ...]]:
 def both_sessions(ends: ReplicaEnds) -> Iterator[tuple[psycopg.Connection, psycopg.Connection]]:
     """Connects to source and target, in autocommit mode; raises SourceError for any error of either connection."""
     name = "kainite replicate"
-    try:
-        with closing(connect(ends.source.url, name)) as source, closing(connect(ends.target, name)) as target:
-            yield source, target
-    except psycopg.Error as error:
-        raise SourceError(f"the source or the target: {_line(error)}") from None
+    with (
+        _told_as(SourceError, "the source or the target"),
+        closing(connect(ends.source.url, name)) as source,
+        closing(connect(ends.target, name)) as target,
+    ):
+        yield source, target
 
 
 @contextmanager
 def source_session(url: str, name: str = "kainite replicate") -> Iterator[psycopg.Connection]:
     """Connects to the source, in autocommit mode; raises SourceError for any error of the connection."""
-    try:
-        with closing(connect(url, name)) as connection:
-            yield connection
-    except psycopg.Error as error:
-        raise SourceError(f"the source: {_line(error)}") from None
+    with _told_as(SourceError, "the source"), closing(connect(url, name)) as connection:
+        yield connection
 
 
 @contextmanager
 def target_session(url: str, name: str = "kainite replicate") -> Iterator[psycopg.Connection]:
     """Connects to the target, in autocommit mode; raises TargetUnavailableError for any error of the connection."""
+    with _told_as(TargetUnavailableError, "the target"), closing(connect(url, name)) as connection:
+        yield connection
+
+
+@contextmanager
+def _told_as(kind: type[KainiteError], whose: str) -> Iterator[None]:
+    """Raises an error of a connection as one of Kainite's, in one line that says whose it is."""
     try:
-        with closing(connect(url, name)) as connection:
-            yield connection
+        yield
     except psycopg.Error as error:
-        raise TargetUnavailableError(f"the target: {_line(error)}") from None
+        raise kind(f"{whose}: {_line(error)}") from None
 
 
 def _line(error: psycopg.Error) -> str:
