@@ -43,6 +43,7 @@ $(STAMP): pyproject.toml hashes.txt | preflight
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --requirement $(VENV)/uv.txt
 	@echo "kainite: installing $$(grep -c '^[a-z]' hashes.txt) packages into $(VENV): 1 to 5 minutes, and about 1.5 GB, the first time"
 	@tools/patiently "installing packages" $(pip_install) --python $(BIN)/python --editable '.[dev]'
+	@$(BIN)/uv cache prune --quiet || true  # each build of pyspark would leave 1.4 GB behind
 	@touch $@
 
 peers: setup $(PEERS)/.set-up ## Set up what tests run against: Java KCL, Node.js children, a Kinesis double
