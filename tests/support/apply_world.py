@@ -17,6 +17,7 @@ from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.runner import Runner
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opening import open_target
+from kainite_spark.targets.stop_requests import StopRequests
 from support.inline_runner import InlineRunner
 from support.main_log import MainLog
 from support.stores import Database
@@ -60,6 +61,7 @@ class World:
         self.log = MainLog(store, Signing(self.catalogue))
         self.stop = threading.Event()
         self.ledger = ledger
+        self.stops: StopRequests | None = None
 
     def runner(self) -> InlineRunner:
         return InlineRunner(self.store, "0", self.target)
@@ -70,7 +72,7 @@ class World:
         configured = ApplySettings(**({"lease": 60.0, "idle": 0.01} | settings))
         runner = runner or self.runner()
         environment = ApplyEnvironment(
-            configured, self.store, "0", owner, self.target, runner, self.ledger, meter=meter
+            configured, self.store, "0", owner, self.target, runner, self.ledger, meter=meter, stops=self.stops
         )
         return ApplyJob(environment, self.stop)
 
