@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import io
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -28,6 +30,7 @@ from kainite.store.memory import MemoryStore
 from kainite.uow.admission import Admission
 from kainite.uow.signing import Signing
 from kainite_processors.postgresql_changes import deltas_of
+from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
 from support.apply_world import World
 
 _READABLE: Final = (
@@ -62,6 +65,7 @@ class Replica:
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
         self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
         self._world = World(MemoryStore(), target, create=False, apply=apply)
+        self._world.stops = PostgresStopRequests(target, self._world.ledger)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 
     def catch_up(self, transactions: int) -> None:
@@ -76,6 +80,27 @@ class Replica:
             left -= 1
             assert left > 0, f"the source has sent {self._offset['number']} transactions of {goal}"
         self._world.apply()
+
+    @contextmanager
+    def living(self) -> Iterator[None]:
+        """Lets the extractor, the log's owner and an apply job run on threads meanwhile, as they do for good."""
+        over = threading.Event()
+        with ThreadPoolExecutor(2) as pool:
+            running = [pool.submit(self._extract_until, over), pool.submit(self._world.job().run)]
+            try:
+                yield
+            finally:
+                over.set()
+                self._world.stop.set()
+                for each in running:
+                    each.result()
+                self._world.stop.clear()
+        self._world.log.take_outcomes()
+
+    def _extract_until(self, over: threading.Event) -> None:
+        while not over.is_set():
+            self._log(self._extracted())
+            self._world.log.take_outcomes()
 
     @property
     def number(self) -> int:
@@ -99,6 +124,8 @@ class Replica:
             reader.close()
         self._extractor.close()
         self._world.target.close()
+        if self._world.stops is not None:
+            self._world.stops.close()
 
     def _extracted(self) -> list[bytes]:
         """Returns the records of the extractor's next answer."""

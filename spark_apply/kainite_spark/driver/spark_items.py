@@ -52,9 +52,7 @@ class SparkItems:
         """Returns how many items run at once."""
         return max(int(self._context.defaultParallelism), 1)
 
-    def run(
-        self, act: Callable[[Iterator[I]], Iterable[R]], items: Sequence[I], look: Callable[[], None]
-    ) -> list[R]:
+    def run(self, act: Callable[[Iterator[I]], Iterable[R]], items: Sequence[I], look: Callable[[], None]) -> list[R]:
         """Returns what a function yields of items, of which each task gets some.
 
         Args:

@@ -30,7 +30,7 @@ from kainite_spark.targets.stop_requests import StopRequest, StopRequests
 
 _LOG = logging.getLogger(__name__)
 
-LOOK_S: Final = 1.0
+LOOK_S: Final = 0.25
 """Seconds between two looks for a request while there is none."""
 
 ATTEND_LOOK_S: Final = 0.05
