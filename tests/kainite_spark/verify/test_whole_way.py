@@ -9,11 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from kainite.base.errors import SourceError, TargetError
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.ends import ReplicaEnds
 from support.comparisons import compared
 from support.replica import replica
 from support.replicas import LOG, run
+from support.waiting import eventually
 
 TABLES = """
     CREATE TABLE customer (id int PRIMARY KEY, name text, balance numeric(12, 2), since timestamptz, note bytea);
@@ -105,6 +107,53 @@ def rows_found(ends: ReplicaEnds, damage: str) -> list[tuple[str, str, dict[str,
     assert report.verdict == "different"
     assert sum(table.different for table in report.tables) == sum(row.times for row in report.rows)
     return sorted(((str(row.how), row.table, row.key, row.columns) for row in report.rows), key=str)
+
+
+def test_rows_of_units_that_are_not_applied_are_known_and_hide_no_other(source: SourceSlot, postgres: str) -> None:
+    ends = ReplicaEnds(source, postgres, LOG)
+    with replica(source, postgres, TABLES) as made:
+        run(source.url, FILL)
+        made.catch_up(1)
+        run(postgres, "ALTER TABLE customer ADD CHECK (id <> 9 OR name <> 'refused')")
+        refused = "UPDATE customer SET name = 'refused' WHERE id = 9; UPDATE orders SET weight = 0 WHERE number = 3"
+        run(source.url, f"BEGIN; {refused}; COMMIT", "UPDATE customer SET name = 'later' WHERE id = 9")
+        run(source.url, "UPDATE customer SET name = 'passes' WHERE id = 10")
+        with made.living():
+            found = compared(ends)
+            run(postgres, "UPDATE customer SET name = 'damaged' WHERE id IN (11, 12)")
+            damaged = compared(ends, most_rows=1)
+        assert len(made.failed()) == 2
+    assert [(unit.status, unit.tables) for unit in found.units] == [
+        ("failed", ("customer", "orders")),
+        ("blocked", ("customer",)),
+    ]
+    assert found.verdict == "known"
+    rows = sorted((row.table, row.key, row.why.value) for row in found.rows)
+    assert rows == [
+        ("public.customer", {"id": "9"}, "known"),
+        ("public.orders", {"customer": "3", "number": "3"}, "known"),
+    ]
+    assert damaged.verdict == "different"
+    assert [(table.different, table.known) for table in damaged.tables] == [(2, 1), (0, 0), (0, 1)]
+    assert [row.why.value for row in damaged.rows] == ["different"]
+
+
+def test_a_replica_without_an_apply_job_is_not_compared(source: SourceSlot, postgres: str) -> None:
+    with replica(source, postgres, TABLES), pytest.raises(TargetError, match="no apply job has answered"):
+        compared(ReplicaEnds(source, postgres, LOG), wait=0.2)
+
+
+def test_a_transaction_in_the_way_of_the_point_is_named_and_the_apply_job_goes_on(
+    source: SourceSlot, postgres: str
+) -> None:
+    ends = ReplicaEnds(source, postgres, LOG)
+    with replica(source, postgres, TABLES) as made, made.living():
+        with psycopg.connect(source.url) as writer:
+            writer.execute("INSERT INTO customer VALUES (1)")
+            with pytest.raises(SourceError, match=f"pid {writer.info.backend_pid} "):
+                compared(ends, lock_wait=0.2)
+        eventually(lambda: run(postgres, "SELECT id FROM customer") == [(1,)])
+        assert compared(ends).verdict == "equal"
 
 
 def compare_under_load(source: SourceSlot, postgres: str, times: int) -> None:
