@@ -26,6 +26,7 @@ from kainite.replicate.findings import CheckFinding, CheckVerdict, is_ready
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.new_file import write_properties
 from kainite.replicate.status import ReplicaStatus, one_line, status_of
+from kainite.replicate.verify_report import summary_of
 from kainite.settings import Settings
 from kainite_spark.cli import stopping
 from kainite_spark.driver.job_watch import SparkLimits
@@ -218,3 +219,5 @@ def _print_status(found: ReplicaStatus) -> None:
         stdout().print(table)
     for line in found.refused:
         say(f"refused: {line}")
+    if found.verified is not None:
+        say(f"compared with the source at {found.verified.ended_at}: {summary_of(found.verified)}")

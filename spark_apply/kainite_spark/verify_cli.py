@@ -37,7 +37,7 @@ SMALL_BYTES: Final = 256 * 2**20
 @click.command()
 @properties_option
 @click.option("--table", "tables", metavar="TABLE", multiple=True, help="Only this table (may be repeated).")
-@click.option("--values", type=click.Choice(list(ShownValues)), default=ShownValues.FULL, show_default=True,
+@click.option("--values", type=click.Choice([one.value for one in ShownValues]), default=ShownValues.FULL.value, show_default=True,
               help="How values of rows that differ are shown; their keys always are.")  # fmt: skip
 @click.option("--rows", type=click.IntRange(0, 10_000), default=100, show_default=True, help="Most rows to show.")
 @click.option("--wait", type=click.FloatRange(1.0), default=600.0, show_default=True, metavar="SECONDS",
@@ -80,8 +80,8 @@ class _Asked:
 def _verified(configured: Settings, asked: _Asked, stop: threading.Event) -> VerifyReport:
     if configured.uow.order is not UowOrder.DENSE:
         raise SettingsError(
-            f"{configured.path}: kainite verify needs uowOrder = dense: in another order the log does not tell which units"
-            " lie before a point of the source"
+            f"{configured.path}: kainite verify needs uowOrder = dense: in another order the log does not tell which"
+            " units lie before a point of the source"
         )
     ends = ends_of(configured)
     for finding in look_at_sessions(ends):

@@ -175,6 +175,7 @@ def replica(
     target: str,
     *scripts: str,
     at_source: Sequence[str] = (),
+    at_target: Sequence[str] = (),
     apply: ApplySettings | None = None,
 ) -> Iterator[Replica]:
     """Makes the same tables in both databases, and a replica of the one in the other.
@@ -184,10 +185,10 @@ def replica(
     Args:
         source, target: the databases.
         scripts: what makes the tables.
-        at_source: what is done in the source alone afterwards.
+        at_source, at_target: what is done in one of them alone afterwards.
         apply: settings with which the target is opened.
     """
-    for url, own in ((source.url, at_source), (target, ())):
+    for url, own in ((source.url, at_source), (target, at_target)):
         with psycopg.connect(url, autocommit=True) as connection:
             for script in ("DROP TABLE IF EXISTS item, note", *scripts, *own):
                 connection.execute(script)

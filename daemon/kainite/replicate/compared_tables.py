@@ -135,7 +135,7 @@ def sums_query(side: ComparedSide, buckets: int, one: PageRange) -> str:
 
 def rows_query(side: ComparedSide, buckets: int, wanted: frozenset[int]) -> str:
     """Returns a query: the key's hash, the key's text and the row's hash of each row in the wanted buckets, sorted."""
-    parts = " UNION ALL ".join(_rows(side, f"ONLY {part.sql}", "true") for part in side.parts)
+    parts = " UNION ALL ".join(f"({_rows(side, f'ONLY {part.sql}', 'true')})" for part in side.parts)
     chosen = f"'{{{','.join(map(str, sorted(wanted)))}}}'::bigint[]"
     return (
         f"SELECT kh, k, {_hash('r', 1)} AS rh FROM (SELECT k, r, {_hash('k', 0)} AS kh FROM ({parts}) AS t OFFSET 0)"

@@ -25,11 +25,15 @@ from psycopg import errors, sql
 from kainite.base.errors import TargetError, TargetUnavailableError
 from kainite.capture.postgresql import heartbeat
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, consistent_snapshot
+from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, stop_ledger
 from kainite.replicate.ends import ReplicaEnds, source_session, target_session
 from kainite.replicate.stop_ledger import StopState, UnresolvedUnit
 from kainite.replicate.tables import TableName
 from kainite.replicate.verify_ledger import VerifyLedger
+
+ANSWER_S: Final = 60.0
+"""Seconds for which any apply job is waited for at most: between two micro-batches it answers."""
 
 TRIES: Final = 5
 """Requests that one comparison makes, where apply jobs change or were faster than the point."""
@@ -71,7 +75,7 @@ class PointRequest:
         tables: the tables of the target, as SQL, which are locked likewise.
         wait: seconds for which the apply job is waited for.
         lock_wait: seconds to wait for open transactions of the source.
-        look: called while it is waited.
+        look: called while it is waited, with what is waited for.
         stop: set to give up.
     """
 
@@ -81,7 +85,7 @@ class PointRequest:
     wait: float
     stop: threading.Event
     lock_wait: float = LOCK_WAIT_S
-    look: Callable[[], None] = lambda: None
+    look: Callable[[str], None] = lambda _: None
 
 
 @contextmanager
@@ -119,7 +123,8 @@ def _tried(request: PointRequest, ledger_of: VerifyLedger, until: float, opened:
     with ExitStack() as asking:
         asking.enter_context(ledger_of.beating(request.ends.target))
         asking.callback(ledger_of.end)
-        if not ledger_of.awaits(StopState.ATTENDED, until, request.look):
+        soon = min(until, time.monotonic() + ANSWER_S)
+        if not ledger_of.awaits(StopState.ATTENDED, soon, lambda: request.look("waiting for the apply job's answer")):
             return None
         point = opened.enter_context(
             consistent_snapshot(request.ends.source.url, lambda _: request.oids, request.lock_wait)
@@ -127,7 +132,8 @@ def _tried(request: PointRequest, ledger_of: VerifyLedger, until: float, opened:
         if not ledger_of.set_position(point.lsn):
             return None
         _beat_once(request.ends.source.url)
-        if not ledger_of.awaits(StopState.STOPPED, until, request.look):
+        told = f"waiting for the apply job to come to {format_lsn(point.lsn)}"
+        if not ledger_of.awaits(StopState.STOPPED, until, lambda: request.look(told)):
             return None
         target = opened.enter_context(target_session(request.ends.target, "kainite verify snapshot"))
         seen = _seen(target, request, ledger_of)

@@ -16,6 +16,7 @@ from psycopg.rows import namedtuple_row
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.ledger import STATEMENT_STAGE, LoadState
 from kainite.replicate.load_ledger import FoundLoad, found_load
+from kainite.replicate.verify_ledger import VerifyOutcome, latest_outcome
 
 _TABLES: Final = f"""
     SELECT table_schema AS schema, table_name AS name, count(*) AS ranges, count(done_at) AS ranges_done,
@@ -76,6 +77,7 @@ class ReplicaStatus:
         seconds: how long the load has run.
         seconds_left: how long it will run at the speed so far; None where that is not known.
         tables: the tables.
+        verified: the latest result of a comparison with the source; None where there is none.
     """
 
     state: LoadState | None
@@ -94,6 +96,7 @@ class ReplicaStatus:
     seconds: float | None = None
     seconds_left: float | None = None
     tables: tuple[TableStatus, ...] = ()
+    verified: VerifyOutcome | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Returns the status as it is printed with ``--json``."""
@@ -107,9 +110,9 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         connection: a session with the target.
         log_partition: the log's name there.
     """
-    load = found_load(connection, log_partition)
+    load, verified = found_load(connection, log_partition), latest_outcome(connection, log_partition)
     if load is None:
-        return ReplicaStatus(None, consistent=False)
+        return ReplicaStatus(None, consistent=False, verified=verified)
     cursor = connection.cursor(row_factory=namedtuple_row)
     rows = cursor.execute(_TABLES.encode(), (log_partition,)).fetchall()
     keys: Any = cursor.execute(_STATEMENTS.encode(), (log_partition,)).fetchone()
@@ -135,6 +138,7 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         seconds=seconds,
         seconds_left=_left(load.state, ranges, done, seconds),
         tables=tables,
+        verified=verified,
     )
 
 

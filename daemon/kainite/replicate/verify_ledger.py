@@ -30,13 +30,14 @@ LOOK_S: Final = 0.005
 _ONE_AT_A_TIME: Final = "SELECT pg_try_advisory_lock(hashtextextended('kainite verify ' || %s, 0))"
 
 
-class VerifyOutcome(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class VerifyOutcome:
     """The latest result of a comparison, in short.
 
     Attributes:
         ended_at: when it ended, in ISO 8601.
         position: the point of the source as of which both sides were compared.
-        verdict: ``equal``, ``known``, ``unsure`` or ``different``.
+        verdict: as :attr:`kainite.replicate.verify_report.VerifyReport.verdict` has it.
         tables, rows: how many of them were compared.
         different, known, unsure: how many rows differ.
         left_out: how many tables could not be compared.
@@ -162,7 +163,7 @@ def _why_given_up(state: StopState, *, stopped: bool) -> str:
     if stopped:
         return "the comparison was stopped before it had begun"
     if state is StopState.ASKED:
-        return "no apply job has answered: kainite apply must run while kainite verify takes its snapshots (--wait)"
+        return "no apply job of this log has answered: kainite apply must run while kainite verify takes its snapshots"
     return (
         "the apply job has not come to the point in time: it may be far behind, or wait for something (kainite status);"
         " try again later, or with a longer --wait"

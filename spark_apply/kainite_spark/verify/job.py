@@ -122,7 +122,6 @@ class VerifyJob:
         tables, left_out = self._tables()
         ledger = VerifyLedger(self.connection, self.ends.log_partition, self.stop)
         ledger.begin()
-        self._progress.doing = "waiting for the apply job"
         request = PointRequest(
             self.ends,
             [part.oid for table in tables for part in table.source.parts],
@@ -130,7 +129,7 @@ class VerifyJob:
             self.wait,
             self.stop,
             self.lock_wait,
-            self._tell,
+            self._wait,
         )
         with same_point(request, ledger) as point:
             self.before()
@@ -210,6 +209,10 @@ class VerifyJob:
                 yield result
             self._tell()
 
+    def _wait(self, what: str) -> None:
+        self._progress.doing = what
+        self._tell()
+
     def _tell(self) -> None:
         if self.stop.is_set():
             raise StoppedError("the comparison was stopped")
@@ -230,8 +233,8 @@ def _check_hashes(source: psycopg.Connection, target: psycopg.Connection) -> Non
     (one, encoding), (other, its) = (side.execute(probe).fetchone() or (0, "") for side in (source, target))
     if encoding != its:
         raise SettingsError(
-            f"the source's database is encoded in {encoding}, the target's in {its}: texts are hashed as they are stored,"
-            " so rows cannot be compared"
+            f"the source's database is encoded in {encoding}, the target's in {its}: texts are hashed as they are"
+            " stored, so rows cannot be compared"
         )
     if one != other:
         raise SettingsError("both servers hash texts in different ways (byte orders differ): rows cannot be compared")

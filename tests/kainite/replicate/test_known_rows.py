@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from kainite.replicate.known_rows import Explanation, KnownRows
 from kainite.replicate.stop_ledger import UnresolvedUnit, decoded, encoded
-from kainite.uow.catalogue.tables import Catalogue, Column, Table
-from kainite.uow.delta import Delta, Operation, Row
+from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
+from kainite.uow.delta import Delta, Operation
 from kainite.uow.scheme import Scheme
 from kainite.uow.signature import Signatures
 
-KEYED = Table(
-    "item", {"id": Column("id", "integer"), "v": Column("v", "integer")}, primary_key=("id",), schema="public"
-)
-PLAIN = Table("note", {"text": Column("text", "text")}, primary_key=(), schema="public")
+KEYED = Table("item", "public", {name: Column(name, "integer", TypeFamily.INTEGER) for name in ("id", "v")}, ("id",))
+PLAIN = Table("note", "public", {"text": Column("text", "text", TypeFamily.TEXT)})
 CATALOGUE = Catalogue({"item": KEYED, "note": PLAIN}, "public")
 
 
 def unit(*keys: int, scheme: str | None = None, partly: bool = False, unsigned: tuple[str, ...] = ()) -> UnresolvedUnit:
     """Returns a unit that updates rows of ``item``."""
-    deltas = [Delta("item", Operation.UPDATE, {"id": key}, {"v": 1}, Row()) for key in keys]
+    deltas = [Delta("item", Operation.UPDATE, {"id": key}, {"v": 1}, {}) for key in keys]
     written, _ = Signatures(CATALOGUE).of(deltas)
     tables = ("item",) if keys else ()
     return UnresolvedUnit(

@@ -139,7 +139,7 @@ def test_rows_of_units_that_are_not_applied_are_known_and_hide_no_other(source: 
 
 
 def test_a_replica_without_an_apply_job_is_not_compared(source: SourceSlot, postgres: str) -> None:
-    with replica(source, postgres, TABLES), pytest.raises(TargetError, match="no apply job has answered"):
+    with replica(source, postgres, TABLES), pytest.raises(TargetError, match="no apply job of this log has answered"):
         compared(ReplicaEnds(source, postgres, LOG), wait=0.2)
 
 
