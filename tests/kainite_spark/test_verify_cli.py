@@ -80,7 +80,7 @@ def test_settings_under_which_the_log_tells_no_point_are_refused(
     assert (code, "needs uowOrder = dense" in output) == (1, True)
 
 
-@pytest.mark.xdist_group("spark")
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_large_tables_are_compared_by_spark(
     source: SourceSlot, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
