@@ -37,8 +37,8 @@ SMALL_BYTES: Final = 256 * 2**20
 @click.command()
 @properties_option
 @click.option("--table", "tables", metavar="TABLE", multiple=True, help="Only this table (may be repeated).")
-@click.option("--values", type=click.Choice([one.value for one in ShownValues]), default=ShownValues.FULL.value, show_default=True,
-              help="How values of rows that differ are shown; their keys always are.")  # fmt: skip
+@click.option("--values", type=click.Choice([one.value for one in ShownValues]), default=ShownValues.FULL.value,
+              show_default=True, help="How values of rows that differ are shown; their keys always are.")  # fmt: skip
 @click.option("--rows", type=click.IntRange(0, 10_000), default=100, show_default=True, help="Most rows to show.")
 @click.option("--wait", type=click.FloatRange(1.0), default=600.0, show_default=True, metavar="SECONDS",
               help="How long the apply job may take to come to the point.")  # fmt: skip

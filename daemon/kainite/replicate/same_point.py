@@ -103,23 +103,27 @@ def same_point(request: PointRequest, ledger_of: VerifyLedger) -> Iterator[SameP
     """
     until = time.monotonic() + request.wait
     with ExitStack() as opened:
-        for _ in range(TRIES):
+        for number in range(TRIES):
+            # The first try holds up no unit while the source's snapshot is made; it may be too late for a fast job.
+            floor = None if number == 0 else _written(request.ends.source.url)
             with ExitStack() as tried:
-                found = _tried(request, ledger_of, until, tried)
+                found = _tried(request, ledger_of, floor, until, tried)
                 if found is not None:
                     opened.enter_context(tried.pop_all())
                     break
         else:
             raise TargetError(
-                f"the apply job was at the point in none of {TRIES} tries: apply jobs follow each other, or units are"
-                " applied faster than a snapshot of the source is made; try again"
+                f"the apply job came to the point in none of {TRIES} tries: apply jobs follow each other, or the target"
+                " is too busy for the handshake; try again"
             )
         yield found
 
 
-def _tried(request: PointRequest, ledger_of: VerifyLedger, until: float, opened: ExitStack) -> SamePoint | None:
+def _tried(
+    request: PointRequest, ledger_of: VerifyLedger, floor: int | None, until: float, opened: ExitStack
+) -> SamePoint | None:
     """Makes one request; returns the snapshots, which last as long as ``opened``, or None if it came to nothing."""
-    ledger_of.ask()
+    ledger_of.ask(floor)
     with ExitStack() as asking:
         asking.enter_context(ledger_of.beating(request.ends.target))
         asking.callback(ledger_of.end)
@@ -168,6 +172,14 @@ def _loaded(target: psycopg.Connection, log_partition: str) -> dict[TableName, i
         raise TargetError(f"the target is {state[0]}, and not live: kainite replicate status tells more")
     rows = target.execute(ledger.POSITIONS, (log_partition,)).fetchall()
     return {(schema, name): int(lsn) for schema, name, lsn in rows}
+
+
+def _written(url: str) -> int:
+    """Returns the place in the source's WAL that is written next; raises SourceError."""
+    with source_session(url) as source:
+        row = source.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint").fetchone()
+    assert row is not None, "the statement returns a row"
+    return int(row[0])
 
 
 def _beat_once(url: str) -> None:

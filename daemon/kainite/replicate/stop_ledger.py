@@ -7,9 +7,11 @@ table ``kainite_verify`` in the target, of which each writes its own part, by co
 =========  =========================  ==================================================================================
 state      set by                     means
 =========  =========================  ==================================================================================
-asked      the comparison             a stop is wanted, under the next *request* number; there is no point yet
-attended   the apply job              its *generation* notes from now on which units it begins. Then the comparison
-                                      makes the source's snapshot, and writes the *position*: the point
+asked      the comparison             a stop is wanted, under the next *request* number; there is no point yet. Where an
+                                      earlier try came too late there is a *floor*, which is before the point
+attended   the apply job              its *generation* notes from now on which units it begins, and begins none from the
+                                      floor on. Then the comparison makes the source's snapshot, and writes the
+                                      *position*: the point
 stopped    the apply job              all units in front of the first one behind the point are resolved, or are listed
                                       in *units*; the fence is closed with the number *micro_batch*
 passed     the apply job              it had begun a unit behind the point before it read the point: ask again
@@ -102,6 +104,7 @@ CREATE: Final = """
         log_partition text NOT NULL PRIMARY KEY,
         request bigint NOT NULL,
         state text NOT NULL,
+        floor pg_lsn,
         position pg_lsn,
         generation bigint,
         micro_batch bigint,
@@ -115,10 +118,10 @@ IS_THERE: Final = "SELECT to_regclass('kainite_verify') IS NOT NULL"
 
 # The comparison's.
 ASK: Final = """
-    INSERT INTO kainite_verify (log_partition, request, state) VALUES (%s, 1, 'asked')
+    INSERT INTO kainite_verify (log_partition, request, state, floor) VALUES (%s, 1, 'asked', %s::pg_lsn)
     ON CONFLICT (log_partition) DO UPDATE SET
-        request = kainite_verify.request + 1, state = 'asked', position = NULL, generation = NULL, micro_batch = NULL,
-        units = NULL, beat = 0, held_ms = NULL
+        request = kainite_verify.request + 1, state = 'asked', floor = excluded.floor, position = NULL,
+        generation = NULL, micro_batch = NULL, units = NULL, beat = 0, held_ms = NULL
     RETURNING request"""
 
 BEAT: Final = """
@@ -151,7 +154,7 @@ RESULT: Final = "SELECT result FROM kainite_verify WHERE log_partition = %s"
 
 # The apply job's.
 LOOK: Final = """
-    SELECT request, state, (position - '0/0')::bigint AS position, generation, beat
+    SELECT request, state, (floor - '0/0')::bigint, (position - '0/0')::bigint, generation, beat
     FROM kainite_verify WHERE log_partition = %s AND state IN ('asked', 'attended', 'stopped')"""
 
 ATTEND: Final = """

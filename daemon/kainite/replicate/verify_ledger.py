@@ -78,10 +78,14 @@ class VerifyLedger:
             raise TargetError(f"another kainite verify of {self.log_partition} runs: wait, or end it first")
         self.connection.execute(stop_ledger.CREATE)
 
-    def ask(self) -> int:
-        """Asks the apply job to stop; returns the request's number."""
-        self.request = int(self._one(stop_ledger.ASK, self.log_partition)[0])
-        return self.request
+    def ask(self, floor: int | None = None) -> None:
+        """Asks the apply job to stop.
+
+        Args:
+            floor: an LSN before the point, from which on it begins no unit until it knows the point; None for none.
+        """
+        lsn = None if floor is None else format_lsn(floor)
+        self.request = int(self._one(stop_ledger.ASK, self.log_partition, lsn)[0])
 
     def set_position(self, lsn: int) -> bool:
         """Tells the point; returns whether the apply job still attends."""

@@ -206,7 +206,7 @@ class _ApplyLoop:
             elif once and not self._backlog.delayed:
                 break
             else:
-                self._wait(pause)
+                self._wait(min(pause, self._stop_point.longest_wait))
                 pause = min(pause * 1.5, max(idle, LONGEST_IDLE_S))
         patiently(self._tidy, self._stop)
 
@@ -242,7 +242,7 @@ class _ApplyLoop:
         """Selects the units of the next micro-batch; stands still before it where a comparison asks for that."""
         self._stop_point.look(self._backlog)
         selection = self._take()
-        if not selection.units and self._backlog.at_stop:
+        if not selection.units and self._stop_point.is_reached(self._backlog):
             self._stop_point.hold(self._backlog, self._closed, self._stop.wait)
             selection = self._take()
         self._stop_point.begins(selection.units)

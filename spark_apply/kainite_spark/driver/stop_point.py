@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import starmap
+from math import inf
 from typing import Final
 
 from kainite.base.errors import TargetError
@@ -61,6 +62,7 @@ class StopPoint:
     clock: Callable[[], float] = time.monotonic
     _number: int | None = None  # of the request that is attended
     _position: int | None = None
+    _floor: int | None = None  # holds while the position is not known
     _latest: int = 0  # the highest commit LSN of the units that were begun since
     _beat: tuple[int, float] = field(default=(-1, 0.0))
     _look_at: float = 0.0
@@ -71,7 +73,17 @@ class StopPoint:
         if self.requests is not None and self.clock() >= self._look_at:
             self._guarded(lambda: self._look(self.requests))
             self._look_at = self.clock() + (LOOK_S if self._number is None else ATTEND_LOOK_S)
-        backlog.stop_before(None if self._position is None else partial(_lies_behind, self._position))
+        limit = self._floor if self._position is None else self._position
+        backlog.stop_before(None if limit is None else partial(_lies_behind, limit))
+
+    @property
+    def longest_wait(self) -> float:
+        """Returns for how many seconds the job may wait for units, when it has none."""
+        return inf if self._number is None else ATTEND_LOOK_S
+
+    def is_reached(self, backlog: Backlog) -> bool:
+        """Tells whether the point is known, and nothing in front of it is left to run."""
+        return self._position is not None and backlog.at_stop
 
     def begins(self, units: Iterable[UnitState]) -> None:
         """Notes the units of a micro-batch before it begins."""
@@ -82,7 +94,7 @@ class StopPoint:
         """Holds the job at the point, until the comparison has its snapshot, or for :data:`HOLD_S`.
 
         Args:
-            backlog: is at the stop; it is let go on afterwards.
+            backlog: is at the point (:meth:`is_reached`); it is let go on afterwards.
             close: shuts out all tasks; returns the number with which the fence is closed.
             wait: waits so many seconds; returns whether the job is to end.
 
@@ -142,7 +154,7 @@ class StopPoint:
     def _attend(self, requests: StopRequests, found: StopRequest) -> None:
         self._drop()
         if requests.attend(found.number, self.generation):
-            self._number, self._latest = found.number, 0
+            self._number, self._floor, self._latest = found.number, found.floor, 0
             self._beat = found.beat, self.clock()
 
     def _lives(self, found: StopRequest) -> bool:
@@ -152,7 +164,7 @@ class StopPoint:
         return self.clock() - self._beat[1] < LEASE_S
 
     def _drop(self) -> None:
-        self._number = self._position = None
+        self._number = self._position = self._floor = None
 
     def _guarded(self, act: Callable[[], None]) -> bool:
         """Does something with the ledger; drops the request where that fails. Returns whether it was done."""

@@ -18,6 +18,7 @@ class StopRequest:
     Attributes:
         number: its number.
         state: its state.
+        floor: an LSN of the source before the point, from which on no unit is begun until the point is known; or None.
         position: the point, an LSN of the source; None before it is known.
         generation: the apply job that attends; None for none.
         beat: a counter that moves while the comparison lives.
@@ -25,6 +26,7 @@ class StopRequest:
 
     number: int
     state: StopState
+    floor: int | None
     position: int | None
     generation: int | None
     beat: int

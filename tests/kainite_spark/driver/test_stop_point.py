@@ -196,6 +196,20 @@ def test_a_job_that_has_begun_a_unit_behind_the_point_says_so(scene: Scene) -> N
     assert len(scene.taken()) == 9
 
 
+def test_from_a_floor_on_no_unit_is_begun_until_the_point_is_known(scene: Scene) -> None:
+    scene.ledger.ask(0x30)
+    scene.look()
+    assert scene.taken() == [1, 2]
+    scene.backlog.settle([Outcome(tid, UnitStatus.COMMITTED) for tid in (1, 2)])
+    assert scene.taken() == []
+    assert not scene.job.is_reached(scene.backlog)
+    assert scene.ledger.set_position(POINT)
+    scene.look()
+    assert scene.taken() == [3, 4]
+    scene.backlog.settle([Outcome(tid, UnitStatus.COMMITTED) for tid in (3, 4)])
+    assert scene.job.is_reached(scene.backlog)
+
+
 def test_units_that_were_begun_before_the_request_do_not_count(scene: Scene) -> None:
     assert len(scene.taken()) == 9
     scene.backlog.settle([])

@@ -38,8 +38,8 @@ class PostgresStopRequests:
             row = connection.execute(stop_ledger.LOOK, (self._log,)).fetchone() if self._is_there else None
         if row is None:
             return None
-        number, state, position, generation, beat = row
-        return StopRequest(number, StopState(state), position, generation, beat)
+        number, state, *more = row
+        return StopRequest(number, StopState(state), *more)
 
     def attend(self, number: int, generation: int) -> bool:
         return self._changed(stop_ledger.ATTEND, generation, self._log, number)
