@@ -1,10 +1,14 @@
 """Says in SQL how rows of a source and of its target are compared: by hashes over one canonical text. Pure.
 
-A row's text has the text of each copied column, as both servers write it under the same settings
-(:mod:`kainite.targets.postgresql.text_forms`). Each side cuts a table for itself into ranges of pages, and adds up the
-hashes of their rows by *buckets*: a row's bucket follows from the text of its key. So neither an order nor an index is
-needed, no collation counts, and both sides may be partitioned in different ways. Where a bucket's count or sum differs,
-its rows are read from both sides, by key and hash.
+A column's value has a text, as both servers write it under the same settings
+(:mod:`kainite.targets.postgresql.text_forms`). The text's hash, with the column's place as the seed, is combined with
+those of the other columns, and the whole is hashed once more: so a row's hash tells which value is in which column, and
+sums of hashes which row has which value. To put the texts together before would take the server four times as long.
+
+Each side cuts a table for itself into ranges of pages, and adds up the hashes of their rows by *buckets*: a row's
+bucket follows from the hash of its key. So neither an order nor an index is needed, no collation counts, and both sides
+may be partitioned in different ways. Where a bucket's count or sum differs, its rows are read from both sides, by key
+and hash.
 
 Where the types of a column differ, so may texts of equal values; what is done about it:
 
@@ -24,7 +28,7 @@ hashed as they are stored, in the database's encoding. :func:`hash_probe` tells 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,7 +44,8 @@ MOST_BUCKETS: Final = 4096
 
 _BYTES_OF_A_ROW: Final = 256  # where a table was never analyzed
 _JSON: Final = ("json", "jsonb")
-_PROBE: Final = "'kainite'::text"
+_PROBE: Final = ("'kainite'::text", "NULL::text")
+_NULL: Final = 0x6B61696E697465  # stands for the hash of a NULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +55,15 @@ class ComparedSide:
     Attributes:
         parts: where its rows are.
         key: an expression: the text of a row's key.
-        row: an expression: the text of a row.
+        key_hash, row_hash: expressions: hashes of a row's key, and of a row.
         values: expressions: the text of each column.
         rows: a condition on its rows; None: all.
     """
 
     parts: tuple[TablePart, ...]
     key: str
-    row: str
+    key_hash: str
+    row_hash: str
     values: tuple[str, ...]
     rows: str | None
 
@@ -119,28 +125,28 @@ def compared_table(source: ReplicaTable, target: ReplicaTable | None) -> Compare
 
 def _side(table: ReplicaTable, key: tuple[str, ...], texts: dict[str, str]) -> ComparedSide:
     values = tuple(texts.values())
-    return ComparedSide(
-        table.parts, _key_text(texts, key), f"ROW({', '.join(values)})::text", values, table.published_rows
-    )
+    keys = [texts[name] for name in key] or values
+    text = keys[0] if len(key) == 1 else f"json_build_array({', '.join(keys)})::text"
+    return ComparedSide(table.parts, text, _hash(keys, 0), _hash(values, 1), values, table.published_rows)
 
 
 def sums_query(side: ComparedSide, buckets: int, one: PageRange) -> str:
     """Returns a query: for each bucket of a range its number, how many rows it has, and the sum of their hashes."""
-    rows = _rows(side, f"ONLY {one.part}", one.condition)
     return (
-        f"SELECT {_hash('k', 0)} & {buckets - 1} AS bucket, count(*), sum({_hash('r', 1)})::text"
-        f" FROM ({rows}) AS t GROUP BY 1"
+        f"SELECT {side.key_hash} & {buckets - 1}, count(*), sum({side.row_hash})::text"
+        f" FROM ONLY {one.part} WHERE {one.condition}{_wanted(side)} GROUP BY 1"
     )
 
 
 def rows_query(side: ComparedSide, buckets: int, wanted: frozenset[int]) -> str:
     """Returns a query: the key's hash, the key's text and the row's hash of each row in the wanted buckets, sorted."""
-    parts = " UNION ALL ".join(f"({_rows(side, f'ONLY {part.sql}', 'true')})" for part in side.parts)
     chosen = f"'{{{','.join(map(str, sorted(wanted)))}}}'::bigint[]"
-    return (
-        f"SELECT kh, k, {_hash('r', 1)} AS rh FROM (SELECT k, r, {_hash('k', 0)} AS kh FROM ({parts}) AS t OFFSET 0)"
-        f" AS u WHERE kh & {buckets - 1} = ANY({chosen}) ORDER BY kh"
+    parts = " UNION ALL ".join(
+        f"SELECT {side.key_hash} AS kh, {side.key} AS k, {side.row_hash} AS rh FROM ONLY {part.sql}"
+        f" WHERE {side.key_hash} & {buckets - 1} = ANY({chosen}){_wanted(side)}"
+        for part in side.parts
     )
+    return f"SELECT kh, k, rh FROM ({parts}) AS t ORDER BY kh"
 
 
 def values_query(table: ComparedTable, side: ComparedSide) -> str:
@@ -160,14 +166,16 @@ def hash_probe() -> str:
     return f"SELECT {_hash(_PROBE, 1)}, current_setting('server_encoding')"
 
 
-def _rows(side: ComparedSide, table: str, condition: str) -> str:
-    """Returns a query for the texts; OFFSET 0 lets each be made once, however often it is used."""
-    wanted = f" AND ({side.rows})" if side.rows else ""
-    return f"SELECT {side.key} AS k, {side.row} AS r FROM {table} WHERE {condition}{wanted} OFFSET 0"
+def _wanted(side: ComparedSide) -> str:
+    return f" AND ({side.rows})" if side.rows else ""
 
 
-def _hash(text: str, seed: int) -> str:
-    return f'hashtextextended({text} COLLATE "C", {seed})'
+def _hash(texts: Sequence[str], seed: int) -> str:
+    """Returns an expression: a hash of texts in their order; a NULL is none of the texts."""
+    each = " # ".join(
+        f'coalesce(hashtextextended({text} COLLATE "C", {place}), {_NULL + place})' for place, text in enumerate(texts)
+    )
+    return f"hashint8extended({each}, {seed})"
 
 
 def _text(column: ReplicaColumn, other: ReplicaColumn) -> str:
@@ -179,13 +187,6 @@ def _text(column: ReplicaColumn, other: ReplicaColumn) -> str:
         if column.type in _JSON and other.type in _JSON:
             return f"{name}::jsonb::text"
     return f"{name}::text"
-
-
-def _key_text(texts: dict[str, str], key: tuple[str, ...]) -> str:
-    """Returns an expression: the text of a row's key; that of all columns where there is no key."""
-    return (
-        texts[key[0]] if len(key) == 1 else f"json_build_array({', '.join(texts[name] for name in key or texts)})::text"
-    )
 
 
 def _buckets(rows: int) -> int:

@@ -135,11 +135,13 @@ def _tried(
         )
         if not ledger_of.set_position(point.lsn):
             return None
+        # Made before the apply job stands still, which then waits for less.
+        target = opened.enter_context(target_session(request.ends.target, "kainite verify snapshot"))
+        target.execute(_TARGET_LIMITS)
         _beat_once(request.ends.source.url)
         told = f"waiting for the apply job to come to {format_lsn(point.lsn)}"
         if not ledger_of.awaits(StopState.STOPPED, until, lambda: request.look(told)):
             return None
-        target = opened.enter_context(target_session(request.ends.target, "kainite verify snapshot"))
         seen = _seen(target, request, ledger_of)
         if seen is None:
             return None
@@ -150,7 +152,6 @@ def _seen(
     target: psycopg.Connection, request: PointRequest, ledger_of: VerifyLedger
 ) -> tuple[str, tuple[UnresolvedUnit, ...]] | None:
     """Begins the transaction whose snapshot is the target's; None where the apply job does not stand any more."""
-    target.execute(_TARGET_LIMITS)
     target.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
         # Before the snapshot, which so has the tables as they are locked.
