@@ -73,3 +73,13 @@ def test_the_commands_of_a_person_who_looks_are_timed() -> None:
     found = measured("commands.py", "--units", "2000", "--rounds", "1")
     assert found.keys() >= {"--help", "status", "log show --limit 20", "leases"}
     assert all(timed["processor"] > 0 for timed in found.values())
+
+
+@pytest.mark.timeout(240)
+def test_source_and_target_are_compared_in_two_ways() -> None:
+    found = measured("verify.py", "--rows", "2000", "--databases", "narrow")
+    assert [(one["method"], one["differing"]) for one in found] == [
+        ("kainite", 0), ("count and checksum", 0), ("kainite", 1), ("count and checksum", 1),
+    ]  # fmt: skip
+    assert found[0]["held_ms"] is not None
+    assert all(one["wire_bytes"] > 0 for one in found)
