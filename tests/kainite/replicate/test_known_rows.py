@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kainite.replicate.known_rows import Explanation, KnownRows
-from kainite.replicate.stop_ledger import UnresolvedUnit, decoded, encoded
+from kainite.replicate.stop_ledger import UnresolvedUnit
 from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.scheme import Scheme
@@ -44,8 +44,3 @@ def test_tables_decide_where_signatures_say_nothing() -> None:
 def test_a_unit_of_which_parts_are_missing_leaves_it_open() -> None:
     assert explained(unit(partly=True), "public.item", {"id": "7"}) is Explanation.UNSURE
     assert explained(unit(7, partly=True), "public.item", {"id": "7"}) is Explanation.KNOWN
-
-
-def test_units_go_through_the_ledger_as_they_are() -> None:
-    units = (unit(5, 6), unit(partly=True))
-    assert decoded(encoded(units)) == units
