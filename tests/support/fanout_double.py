@@ -13,6 +13,7 @@ import ssl
 import struct
 import threading
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,7 @@ class Script:
     ``goaway`` are HTTP/2's.
     """
 
-    parts: tuple[bytes, ...] = ()
+    parts: Iterable[bytes] = ()
     then: Ending = "end"
     refused: str | None = None
     status: int = 400
@@ -39,13 +40,13 @@ STALLED_AFTER_S = 0.5
 
 
 class FanOutDouble:
-    """With ``tls`` SubscribeToShard is served over HTTP/2 alone, and the rest over HTTP/1.1.
+    """With ``tls`` SubscribeToShard is served over HTTP/2, alone if ``only_http2``, and the rest over HTTP/1.1.
 
     ``stalled`` is set when the client's socket has taken nothing for :data:`STALLED_AFTER_S`, or its window
     is full, ``left`` when it went. ``sent`` counts the parts that its socket has taken.
     """
 
-    def __init__(self, rest: KinesisDouble, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, rest: KinesisDouble, tls: ssl.SSLContext | None = None, *, only_http2: bool = True) -> None:
         self.rest = rest
         self.asked: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -54,6 +55,7 @@ class FanOutDouble:
         self.stalled = threading.Event()
         self._scripts: queue.SimpleQueue[Script] = queue.SimpleQueue()
         self.over_http2 = tls is not None
+        self.only_http2 = self.over_http2 and only_http2
         self._server = DoubleServer(_handler(self), tls)
         self.endpoint = self._server.endpoint
 
@@ -62,7 +64,11 @@ class FanOutDouble:
 
     def answer(self, *parts: bytes, then: Ending = "end") -> None:
         """Answers one more subscription like this; without any answers left, subscriptions are held, and silent."""
-        self._scripts.put(Script(parts, then))
+        self.follow(Script(parts, then))
+
+    def follow(self, script: Script) -> None:
+        """Answers one more subscription as a script says; its parts may come with time."""
+        self._scripts.put(script)
 
     def refuse(self, code: str, times: int = 1, status: int = 400) -> None:
         for _ in range(times):
@@ -147,7 +153,7 @@ def _handler(double: FanOutDouble) -> type[JsonHandler]:
                 double.left.set()
 
         def serve(self, operation: str, request: dict[str, Any]) -> None:
-            assert not double.over_http2 or operation != "SubscribeToShard"
+            assert not double.only_http2 or operation != "SubscribeToShard"
             if operation != "SubscribeToShard":
                 answer = double.rest.handle(operation, request)
                 self.answer(answer.status, answer.body)
@@ -179,6 +185,9 @@ def _handler(double: FanOutDouble) -> type[JsonHandler]:
                 double.left.set()
 
         def _push(self, data: bytes) -> None:
+            if double.over_http2:  # TLS has no sending without waiting
+                self.connection.sendall(data)
+                return
             while data:
                 if not select.select([], [self.connection], [], STALLED_AFTER_S)[1]:
                     double.stalled.set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,7 +20,7 @@ class Http2Answer:
     """An answer: status, parts of the body and how it ends; ``goaway`` says the connection's end, and holds on."""
 
     status: int
-    parts: tuple[bytes, ...]
+    parts: Iterable[bytes]
     then: Ending = "end"
     headers: dict[str, str] = field(default_factory=dict)
 
