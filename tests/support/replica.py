@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import io
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -76,6 +77,12 @@ class Replica:
             left -= 1
             assert left > 0, f"the source has sent {self._offset['number']} transactions of {goal}"
         self._world.apply()
+
+    def follow(self, over: threading.Event) -> None:
+        """Brings what commits on the source to the target, until ``over`` is set."""
+        while not over.is_set():
+            self._log(self._extracted())
+            self._world.apply()
 
     @property
     def number(self) -> int:

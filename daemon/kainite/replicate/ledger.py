@@ -5,7 +5,8 @@ step does and the entry that says so commit together, under a fence.
 
 * ``kainite_load``: one row a log, with the *generation* of the load, its state, and the consistent point.
 * ``kainite_load_table``: a row for each table that was loaded, with its position S: what committed in the source before
-  S came with the copy, what committed from S on comes through the log.
+  S came with the copy, what committed from S on comes through the log. A table that is loaded by itself has a state of
+  its own there (:mod:`kainite.replicate.table_ledger`).
 * ``kainite_load_step``: a row for each step: a range of rows that is copied, or a statement. Steps have stages; those
   of a stage run side by side, a stage begins when the one before is done.
 
@@ -131,7 +132,10 @@ CREATE: Final = (
         log_partition text NOT NULL,
         table_schema text NOT NULL,
         table_name text NOT NULL,
-        position pg_lsn NOT NULL,
+        position pg_lsn,
+        state text NOT NULL DEFAULT 'live',
+        reached pg_lsn,
+        cause text,
         PRIMARY KEY (log_partition, table_schema, table_name)
     )""",
     """
@@ -203,7 +207,8 @@ READ: Final = """
 NOT_LIVE: Final = "SELECT state FROM kainite_load WHERE log_partition = %s AND state <> 'live'"
 
 POSITIONS: Final = """
-    SELECT table_schema, table_name, (position - '0/0')::bigint FROM kainite_load_table WHERE log_partition = %s"""
+    SELECT table_schema, table_name, (position - '0/0')::bigint, state = 'live' FROM kainite_load_table
+    WHERE log_partition = %s"""
 
 FORGET_TABLES: Final = "DELETE FROM kainite_load_table WHERE log_partition = %s"
 
