@@ -62,7 +62,8 @@ class Replica:
         self._output = io.StringIO()
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
         self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
-        self._world = World(MemoryStore(), target, create=False, apply=apply)
+        self.store = MemoryStore()
+        self._world = World(self.store, target, create=False, apply=apply)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 
     def catch_up(self, transactions: int) -> None:

@@ -158,8 +158,9 @@ IS_THERE: Final = "SELECT to_regclass('kainite_load') IS NOT NULL"
 
 # Closes the apply job's fence for good: the job has to begin again, and is let in when the state is live.
 CLOSE_FENCE: Final = """
-    INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, -1, 9223372036854775807)
-    ON CONFLICT (log_partition) DO UPDATE SET micro_batch = excluded.micro_batch"""
+    INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, %s, 9223372036854775807)
+    ON CONFLICT (log_partition) DO UPDATE SET
+        micro_batch = excluded.micro_batch, generation = greatest(kainite_fence.generation, excluded.generation)"""
 
 # KEY SHARE of tasks lets the driver note its signs of life, and keeps this out.
 LOCK: Final = "SELECT generation FROM kainite_load WHERE log_partition = %s FOR UPDATE"

@@ -132,10 +132,14 @@ class LoadLedger:
             self.note_steps(steps)
             self._connection.execute(script.encode())
 
-    def begin(self) -> None:
-        """Begins a load: from now on the apply job commits nothing, and no task of an earlier load does."""
+    def begin(self, generation: int = -1) -> None:
+        """Begins a load: from now on the apply job commits nothing, and no task of an earlier load does.
+
+        Args:
+            generation: an apply job's, below which the log has everything that it has as committed.
+        """
         with self.alone():
-            self._connection.execute(ledger.CLOSE_FENCE, (self._log,))
+            self._connection.execute(ledger.CLOSE_FENCE, (self._log, generation))
             self._end_loads_of_tables()
             self.begin_generation()
 

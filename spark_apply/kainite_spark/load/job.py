@@ -55,6 +55,8 @@ class LoadJob:
         stop: set to end the load after the steps that run.
         look: called now and then while steps run, for progress.
         lock_wait: seconds to wait for open transactions of the source.
+        take_over: shuts out apply jobs of before where the target went back, and returns the generation under which its
+            fence is to be closed (:mod:`kainite_spark.load.takeover`).
     """
 
     ends: ReplicaEnds
@@ -64,6 +66,7 @@ class LoadJob:
     stop: threading.Event = field(default_factory=threading.Event)
     look: Callable[[], None] = lambda: None
     lock_wait: float = LOCK_WAIT_S
+    take_over: Callable[[], int | None] = lambda: None
 
     def run(self, *, anew: bool = False) -> FoundLoad:
         """Loads the target, or goes on with a load; returns it as it is then, *live* unless stopped.
@@ -128,7 +131,8 @@ class LoadJob:
         check_slot(self.ends.source)
         tables = self._published()
         steps = load_steps(tables, self.catalogue(), self.runner.parallelism)
-        ledger.begin()
+        generation = self.take_over()
+        ledger.begin(-1 if generation is None else generation)
         oids = [part.oid for table in tables for part in table.parts]
         point = kept_snapshot(self.ends, ledger.generation, oids, self.lock_wait)
         ledger.plan(point, tables, steps)

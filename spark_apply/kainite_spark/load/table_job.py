@@ -55,7 +55,7 @@ class TableLoadJob:
         runner: runs the steps.
         session: opens a session of the apply job's kind, with the target's tables as they are then.
         make: makes the table where the target lacks it, in the transaction that begins the load.
-        publish: adds the table to the publication, behind that transaction.
+        made: called behind that transaction, before the table's point: adds it to the publication.
         stop: set to end the load; the table's deltas are held until it is started again.
         look: called now and then, for progress.
         lock_wait: seconds to wait for open transactions of the source.
@@ -67,7 +67,7 @@ class TableLoadJob:
     runner: StepRunner
     session: Callable[[], PostgresSession]
     make: Callable[[psycopg.Connection], None] = lambda _: None
-    publish: Callable[[], None] = lambda: None
+    made: Callable[[], None] = lambda: None
     stop: threading.Event = field(default_factory=threading.Event)
     look: Callable[[], None] = lambda: None
     lock_wait: float = LOCK_WAIT_S
@@ -124,7 +124,7 @@ class TableLoadJob:
         dropped = load.begin(self.make)
         for name in dropped:
             event(_LOG, logging.INFO, "foreign key dropped until its tables are live", constraint=name)
-        self.publish()
+        self.made()
         table = self._published()
         generation = load.steps.generation
         point = kept_snapshot(self._own_ends(load), generation, [part.oid for part in table.parts], self.lock_wait)
