@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ FILL = """
     INSERT INTO item SELECT n, 'item ' || n FROM generate_series(1, 2000) n;
     INSERT INTO line SELECT n, n FROM generate_series(1, 2000) n;
 """
+_LOADING = "SELECT count(*) FROM kainite_load_table WHERE state = 'loading'"
 
 
 @pytest.fixture
@@ -86,8 +87,12 @@ def waits(world: Loading) -> bool:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    children = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in children if "pyspark.daemon" in " ".join(child.cmdline())]
+    found = []
+    for child in psutil.Process(process.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # one that has just ended
+            if "pyspark.daemon" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 def test_the_list_is_printed_with_marks_and_the_exit_code_tells(source: SourceSlot, file: Path) -> None:
@@ -160,11 +165,13 @@ def test_tables_are_added_and_loaded_again_while_units_are_applied_and_the_drive
         following = pool.submit(made.follow, over)
         try:
             world.in_target("UPDATE item SET name = 'drifted' WHERE id % 3 = 0")
-            with locked(postgres), load(file, "reload", "item") as first:
-                # The lock holds up the table's emptying, behind the transaction in which deltas begin to be held.
-                eventually(lambda: waits(world), 240)
+            with psycopg.connect(source.url) as writer, load(file, "reload", "item") as first:
+                # The point waits for this one, behind the transaction in which deltas begin to be held.
+                writer.execute("DELETE FROM line WHERE id = 5")
+                eventually(lambda: world.in_target(_LOADING) == [(1,)], 240)
                 os.kill(first.pid, signal.SIGKILL)
                 first.wait()
+                writer.rollback()
             world.in_source("UPDATE item SET name = 'new' WHERE id < 100", "DELETE FROM line WHERE id > 1990")
             code, output = kainite("status", "-p", str(file))
             assert code == 1

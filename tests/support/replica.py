@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -58,6 +58,7 @@ class Replica:
         apply: ApplySettings | None = None,
     ) -> None:
         self._offset = made(source) if begin is None else begin
+        self._source = source
         self._extractor = PostgresExtractor(Reading(source))
         self._output = io.StringIO()
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
@@ -78,6 +79,15 @@ class Replica:
             left -= 1
             assert left > 0, f"the source has sent {self._offset['number']} transactions of {goal}"
         self._world.apply()
+
+    def begin_at_a_new_slot(self, lose: Callable[[], object]) -> None:
+        """Drops the slot, lets ``lose`` commit what nobody will send, and goes on behind it under the next number."""
+        self._extractor.close()
+        with psycopg.connect(self._source.url, autocommit=True) as connection:
+            connection.execute("SELECT pg_drop_replication_slot(%s)", [self._source.slot])
+        lose()
+        self._offset = made(self._source) | {"number": self.number}
+        self._extractor = PostgresExtractor(Reading(self._source))
 
     def follow(self, over: threading.Event) -> None:
         """Brings what commits on the source to the target, until ``over`` is set."""
