@@ -1,0 +1,147 @@
+"""Carries out the commands of a page as a reader does: block by block, in one shell, in an empty folder.
+
+A page's fenced blocks say what is done with them:
+
+==================  ========================================================================================
+``sh``              carried out; each of its commands must succeed
+``sh until``        carried out again and again until it prints what the next block shows
+``sh install``,     shown and not carried out: how Kainite is installed (``tests/package`` does that), and
+``sh elsewhere``    what is done on other hosts
+``text``            behind a block that is carried out: what it prints, where … stands for any text
+==================  ========================================================================================
+
+Other blocks are pictures.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from kainite_demo.services import SHORT_LIVED_JVM
+
+LIMIT = 90.0
+PAUSE = 0.3
+NOT_CARRIED_OUT = frozenset({"install", "elsewhere"})
+_FENCED = re.compile(r"^```(\w*)(?: (\w+))?\n(.*?)^```$", re.S | re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """A block of commands; ``shown`` is what they print, None where the page does not show it."""
+
+    text: str
+    again: bool = False
+    shown: str | None = None
+
+
+def commands_of(page: Path) -> Iterator[Commands]:
+    """Yields the blocks of a page that are carried out, in their order."""
+    blocks = [(match[1], match[2], match[3]) for match in _FENCED.finditer(page.read_text(encoding="utf-8"))]
+    for number, (language, how, text) in enumerate(blocks):
+        assert how in (None, "until", *NOT_CARRIED_OUT), f"{page.name}: a block is marked {how!r}"
+        if language != "sh" or how in NOT_CARRIED_OUT:
+            continue
+        follows = blocks[number + 1] if number + 1 < len(blocks) else ("", None, "")
+        shown = follows[2] if follows[0] == "text" else None
+        assert shown is not None or how is None, f"{page.name}: nothing shows until when:\n{text}"
+        yield Commands(text, how == "until", shown)
+
+
+def is_shown(printed: str, shown: str) -> bool:
+    """Returns whether something was printed as a page shows it, in which … stands for any text."""
+    pattern = ".*?".join(map(re.escape, shown.strip().split("…")))
+    return re.fullmatch(pattern, printed.strip(), re.S) is not None
+
+
+class PageSession:
+    """A shell in an empty folder; everything that it starts ends with it."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._control = folder.with_name(f"{folder.name}.control")
+        self._control.mkdir()
+        self._shell = subprocess.Popen(
+            ["bash"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, cwd=folder,
+            env=environment, text=True, bufsize=1, start_new_session=True,
+        )  # fmt: skip
+        self._number = 0
+        # A terminal's shell has jobs, too; a reader sees a command fail, this shell ends then.
+        self._say("set -meuo pipefail")
+
+    def carry_out(self, commands: Commands) -> None:
+        """Carries out a block; fails where a command fails, or where something else is printed than is shown."""
+        deadline = time.monotonic() + LIMIT
+        printed = self._once(commands.text, deadline, may_fail=commands.again)
+        while commands.shown is not None and not is_shown(printed, commands.shown):
+            told = f"{commands.text}\nprinted:\n{printed}\nThe page shows:\n{commands.shown}"
+            assert commands.again and time.monotonic() < deadline, self._with_logs(told)
+            time.sleep(PAUSE)
+            printed = self._once(commands.text, deadline, may_fail=True)
+
+    def close(self) -> None:
+        """Ends whatever still runs."""
+        left = psutil.Process(self._shell.pid).children(recursive=True) if self._shell.poll() is None else []
+        for process in [self._shell, *left]:
+            process.terminate() if process is not self._shell else process.kill()
+        _, alive = psutil.wait_procs(left, timeout=20)
+        for each in alive:
+            each.kill()
+        self._shell.communicate()
+        shutil.rmtree(self._control)
+
+    def _once(self, text: str, deadline: float, *, may_fail: bool) -> str:
+        self._number += 1
+        script, out, done = (self._control / f"{self._number}.{kind}" for kind in ("sh", "out", "done"))
+        script.write_text(text, encoding="utf-8")
+        ran = f". {script} > {out} 2>&1"
+        self._say(f"{ran} || true; touch {done}" if may_fail else f"{ran}; touch {done}")
+        while not done.exists():
+            ended = self._shell.poll() is not None
+            assert not ended and time.monotonic() < deadline, self._with_logs(f"{text}\n{out.read_text()}")
+            time.sleep(0.02)
+        return out.read_text(encoding="utf-8")
+
+    def _say(self, line: str) -> None:
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(f"{line}\n")
+
+    def _with_logs(self, text: str) -> str:
+        """Returns a text with the ends of the logs that the page's programs write."""
+        tails = (f"--- {log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in self.folder.glob("*.log"))
+        return "\n".join([text, *tails])
+
+
+@contextmanager
+def page_session(programs: Path, more: Mapping[str, str] | None = None) -> Iterator[PageSession]:
+    """Gives a shell that has nothing of the user's, and Kainite's programs on its path."""
+    folder = Path(tempfile.mkdtemp(prefix="kp-")) / "empty"  # sockets of PostgreSQL need short paths
+    folder.mkdir()
+    kept = {name: os.environ[name] for name in ("LANG", "JAVA_HOME") if name in os.environ}
+    session = PageSession(
+        folder,
+        {
+            **kept,
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "HOME": str(folder.parent),
+            "TMPDIR": str(folder.parent),
+            "SPARK_LAUNCHER_OPTS": SHORT_LIVED_JVM,
+            "SPARK_SUBMIT_OPTS": SHORT_LIVED_JVM,
+            **(more or {}),
+        },
+    )
+    try:
+        yield session
+    finally:
+        session.close()
+        shutil.rmtree(folder.parent, ignore_errors=True)
