@@ -4,6 +4,7 @@ A page's fenced blocks say what is done with them:
 
 ==================  ========================================================================================
 ``sh``              carried out; each of its commands must succeed
+``sh fails``        carried out; it must fail
 ``sh until``        carried out again and again until it prints what the next block shows
 ``sh install``,     shown and not carried out: how Kainite is installed (``tests/package`` does that), and
 ``sh elsewhere``    what is done on other hosts
@@ -32,30 +33,37 @@ from kainite_demo.services import SHORT_LIVED_JVM
 
 LIMIT = 90.0
 PAUSE = 0.3
+FAILS, UNTIL = "fails", "until"
 NOT_CARRIED_OUT = frozenset({"install", "elsewhere"})
 _FENCED = re.compile(r"^```(\w*)(?: (\w+))?\n(.*?)^```$", re.S | re.M)
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """A block of commands; ``shown`` is what they print, None where the page does not show it."""
+    """A block of commands.
+
+    Attributes:
+        text: the commands.
+        how: the mark behind ``sh``; empty where there is none.
+        shown: what they print; None where the page does not show it.
+    """
 
     text: str
-    again: bool = False
+    how: str = ""
     shown: str | None = None
 
 
 def commands_of(page: Path) -> Iterator[Commands]:
     """Yields the blocks of a page that are carried out, in their order."""
-    blocks = [(match[1], match[2], match[3]) for match in _FENCED.finditer(page.read_text(encoding="utf-8"))]
+    blocks = [(match[1], match[2] or "", match[3]) for match in _FENCED.finditer(page.read_text(encoding="utf-8"))]
     for number, (language, how, text) in enumerate(blocks):
-        assert how in (None, "until", *NOT_CARRIED_OUT), f"{page.name}: a block is marked {how!r}"
+        assert how in ("", FAILS, UNTIL, *NOT_CARRIED_OUT), f"{page.name}: a block is marked {how!r}"
         if language != "sh" or how in NOT_CARRIED_OUT:
             continue
-        follows = blocks[number + 1] if number + 1 < len(blocks) else ("", None, "")
+        follows = blocks[number + 1] if number + 1 < len(blocks) else ("", "", "")
         shown = follows[2] if follows[0] == "text" else None
-        assert shown is not None or how is None, f"{page.name}: nothing shows until when:\n{text}"
-        yield Commands(text, how == "until", shown)
+        assert shown is not None or how != UNTIL, f"{page.name}: nothing shows until when:\n{text}"
+        yield Commands(text, how, shown)
 
 
 def is_shown(printed: str, shown: str) -> bool:
@@ -82,12 +90,12 @@ class PageSession:
     def carry_out(self, commands: Commands) -> None:
         """Carries out a block; fails where a command fails, or where something else is printed than is shown."""
         deadline = time.monotonic() + LIMIT
-        printed = self._once(commands.text, deadline, may_fail=commands.again)
+        printed = self._once(commands, deadline)
         while commands.shown is not None and not is_shown(printed, commands.shown):
             told = f"{commands.text}\nprinted:\n{printed}\nThe page shows:\n{commands.shown}"
-            assert commands.again and time.monotonic() < deadline, self._with_logs(told)
+            assert commands.how == UNTIL and time.monotonic() < deadline, self._with_logs(told)
             time.sleep(PAUSE)
-            printed = self._once(commands.text, deadline, may_fail=True)
+            printed = self._once(commands, deadline)
 
     def close(self) -> None:
         """Ends whatever still runs."""
@@ -100,15 +108,15 @@ class PageSession:
         self._shell.communicate()
         shutil.rmtree(self._control)
 
-    def _once(self, text: str, deadline: float, *, may_fail: bool) -> str:
+    def _once(self, commands: Commands, deadline: float) -> str:
         self._number += 1
         script, out, done = (self._control / f"{self._number}.{kind}" for kind in ("sh", "out", "done"))
-        script.write_text(text, encoding="utf-8")
-        ran = f". {script} > {out} 2>&1"
-        self._say(f"{ran} || true; touch {done}" if may_fail else f"{ran}; touch {done}")
+        script.write_text(commands.text, encoding="utf-8")
+        behind = {"": "", FAILS: " && exit", UNTIL: " || true"}[commands.how]
+        self._say(f". {script} > {out} 2>&1{behind}; touch {done}")
         while not done.exists():
             ended = self._shell.poll() is not None
-            assert not ended and time.monotonic() < deadline, self._with_logs(f"{text}\n{out.read_text()}")
+            assert not ended and time.monotonic() < deadline, self._with_logs(f"{commands.text}\n{out.read_text()}")
             time.sleep(0.02)
         return out.read_text(encoding="utf-8")
 
