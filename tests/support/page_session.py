@@ -6,6 +6,8 @@ A page's fenced blocks say what is done with them:
 ``sh``              carried out; each of its commands must succeed
 ``sh fails``        carried out; it must fail
 ``sh until``        carried out again and again until it prints what the next block shows
+``sh java``,        the same as ``sh`` and ``sh until`` where Java's daemon is there, else not carried out
+``sh java-until``
 ``sh install``,     shown and not carried out: how Kainite is installed (``tests/package`` does that), and
 ``sh elsewhere``    what is done on other hosts
 ``text``            behind a block that is carried out: what it prints, where … stands for any text
@@ -23,7 +25,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +36,9 @@ from kainite_demo.services import SHORT_LIVED_JVM
 LIMIT = 90.0
 PAUSE = 0.3
 FAILS, UNTIL = "fails", "until"
+JAVA, JAVA_UNTIL = "java", "java-until"
 NOT_CARRIED_OUT = frozenset({"install", "elsewhere"})
-_FENCED = re.compile(r"^```(\w*)(?: (\w+))?\n(.*?)^```$", re.S | re.M)
+_FENCED = re.compile(r"^```(\w*)(?: ([\w-]+))?\n(.*?)^```$", re.S | re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +56,14 @@ class Commands:
     shown: str | None = None
 
 
-def commands_of(page: Path) -> Iterator[Commands]:
-    """Yields the blocks of a page that are carried out, in their order."""
+def commands_of(page: Path, *, java: bool = False) -> Iterator[Commands]:
+    """Yields the blocks of a page that are carried out, in their order; those for Java's daemon where it is there."""
     blocks = [(match[1], match[2] or "", match[3]) for match in _FENCED.finditer(page.read_text(encoding="utf-8"))]
     for number, (language, how, text) in enumerate(blocks):
-        assert how in ("", FAILS, UNTIL, *NOT_CARRIED_OUT), f"{page.name}: a block is marked {how!r}"
-        if language != "sh" or how in NOT_CARRIED_OUT:
+        assert how in ("", FAILS, UNTIL, JAVA, JAVA_UNTIL, *NOT_CARRIED_OUT), f"{page.name}: a block is marked {how!r}"
+        if language != "sh" or how in NOT_CARRIED_OUT or (how in (JAVA, JAVA_UNTIL) and not java):
             continue
+        how = {JAVA: "", JAVA_UNTIL: UNTIL}.get(how, how)
         follows = blocks[number + 1] if number + 1 < len(blocks) else ("", "", "")
         shown = follows[2] if follows[0] == "text" else None
         assert shown is not None or how != UNTIL, f"{page.name}: nothing shows until when:\n{text}"
@@ -67,9 +71,13 @@ def commands_of(page: Path) -> Iterator[Commands]:
 
 
 def is_shown(printed: str, shown: str) -> bool:
-    """Returns whether something was printed as a page shows it, in which … stands for any text."""
-    pattern = ".*?".join(map(re.escape, shown.strip().split("…")))
-    return re.fullmatch(pattern, printed.strip(), re.S) is not None
+    """Returns whether something was printed as a page shows it; … is any text, and alone on a line any lines, or none."""
+    lines = ("(?:.*\n)?" if line == "…" else f"{'.*?'.join(map(re.escape, line.split('…')))}\n" for line in _lines(shown))
+    return re.fullmatch("".join(lines), "".join(f"{line}\n" for line in _lines(printed)), re.S) is not None
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]
 
 
 class PageSession:
@@ -100,11 +108,13 @@ class PageSession:
     def close(self) -> None:
         """Ends whatever still runs."""
         left = psutil.Process(self._shell.pid).children(recursive=True) if self._shell.poll() is None else []
-        for process in [self._shell, *left]:
-            process.terminate() if process is not self._shell else process.kill()
+        self._shell.kill()
+        for process in left:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
         _, alive = psutil.wait_procs(left, timeout=20)
-        for each in alive:
-            each.kill()
+        for process in alive:
+            process.kill()
         self._shell.communicate()
         shutil.rmtree(self._control)
 
