@@ -17,7 +17,7 @@ from kainite.settings.keys.table import OWN_KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("record_processors/**/*.md"), ROOT / "tests" / "README.md"]
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("record_processors/**/*.md"), ROOT / "tests" / "README.md"]
 )
 EXAMPLES = sorted(ROOT.glob("properties/*.properties"))
 
@@ -62,6 +62,22 @@ def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
 
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_anchors_are_headings(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    wanted = ((page.parent / file if file else page, anchor) for file, anchor in links)
+
+    assert [f"{file.name}#{anchor}" for file, anchor in wanted if anchor not in anchors(file)] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Returns the anchors that a page's headings get where it is shown."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in plain}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
