@@ -65,22 +65,6 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
-def test_anchors_are_headings(page: Path) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
-    wanted = ((page.parent / file if file else page, anchor) for file, anchor in links)
-
-    assert [f"{file.name}#{anchor}" for file, anchor in wanted if anchor not in anchors(file)] == []
-
-
-def anchors(page: Path) -> set[str]:
-    """Returns the anchors that a page's headings get where it is shown."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
-    headings = re.findall(r"^#+ (.*)$", text, re.M)
-    plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
-    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in plain}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_make_has_every_verb_that_is_spoken_of(page: Path) -> None:
     spoken = set(re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.M))
 
