@@ -64,7 +64,7 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
     help="Take leases, intervals and limits from this file.",
 )
 @click.option("--servers", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="Only start the servers, and write their addresses to FILE for a shell; Ctrl-C ends them.")  # fmt: skip
+              help="Only start the servers, until Ctrl-C; their addresses go to FILE, for a shell.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object, and nothing else on stdout.")
 def demo(
     seconds: int,

@@ -151,7 +151,9 @@ def _begin(source: str, slot: str) -> int:
 @click.option("--publication", required=True)
 @click.option("--endpoint", required=True)
 @click.option("--stream", required=True)
-@click.option("--journal", default=os.devnull, type=click.Path(path_type=Path), help="Gets each commit's name and time.")
+@click.option(
+    "--journal", default=os.devnull, type=click.Path(path_type=Path), help="Gets each commit's name and time."
+)
 @click.option("--seed", default=1, help="Of everything that is random.")
 @click.option("--reshard-after", default=math.inf, help="Seconds until the stream is resharded; never by default.")
 def main(

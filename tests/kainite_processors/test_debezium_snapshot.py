@@ -65,14 +65,13 @@ UNITS = len(BROKEN_OFF) + len(ANEW) + 2
 def changes(*, metadata: bool) -> list[bytes]:
     """Returns two transactions that committed after the snapshot."""
     first, second = (1, 2) if metadata else (None, None)
-    made = [
+    return [
         event("u", 6, row(1, "new"), row(1, "newer"), first),
         event("c", 6, None, row(4, "four"), second),
         *([end(6, 2)] if metadata else []),
         event("d", 7, row(2, "old"), None, first),
         *([end(7, 1)] if metadata else []),
     ]
-    return made
 
 
 @pytest.mark.parametrize("metadata", [True, False])

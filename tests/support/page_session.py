@@ -38,6 +38,7 @@ PAUSE = 0.3
 FAILS, UNTIL = "fails", "until"
 JAVA, JAVA_UNTIL = "java", "java-until"
 NOT_CARRIED_OUT = frozenset({"install", "elsewhere"})
+ANY_LINES = "(?:.*\n)?"
 _FENCED = re.compile(r"^```(\w*)(?: ([\w-]+))?\n(.*?)^```$", re.S | re.M)
 
 
@@ -71,9 +72,13 @@ def commands_of(page: Path, *, java: bool = False) -> Iterator[Commands]:
 
 
 def is_shown(printed: str, shown: str) -> bool:
-    """Returns whether something was printed as a page shows it; … is any text, and alone on a line any lines, or none."""
-    lines = ("(?:.*\n)?" if line == "…" else f"{'.*?'.join(map(re.escape, line.split('…')))}\n" for line in _lines(shown))
-    return re.fullmatch("".join(lines), "".join(f"{line}\n" for line in _lines(printed)), re.S) is not None
+    """Returns whether a text is as a page shows it; … is any text, and alone in a line any lines, or none."""
+    pattern = "".join(ANY_LINES if line == "…" else _pattern(line) for line in _lines(shown))
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in _lines(printed)), re.S) is not None
+
+
+def _pattern(line: str) -> str:
+    return ".*?".join(map(re.escape, line.split("…"))) + "\n"
 
 
 def _lines(text: str) -> list[str]:
@@ -101,13 +106,14 @@ class PageSession:
         printed = self._once(commands, deadline)
         while commands.shown is not None and not is_shown(printed, commands.shown):
             told = f"{commands.text}\nprinted:\n{printed}\nThe page shows:\n{commands.shown}"
-            assert commands.how == UNTIL and time.monotonic() < deadline, self._with_logs(told)
+            if commands.how != UNTIL or time.monotonic() > deadline:
+                raise AssertionError(self._with_logs(told))
             time.sleep(PAUSE)
             printed = self._once(commands, deadline)
 
     def close(self) -> None:
         """Ends whatever still runs."""
-        left = psutil.Process(self._shell.pid).children(recursive=True) if self._shell.poll() is None else []
+        left = list(self._started())
         self._shell.kill()
         for process in left:
             with suppress(psutil.NoSuchProcess):
@@ -118,6 +124,13 @@ class PageSession:
         self._shell.communicate()
         shutil.rmtree(self._control)
 
+    def _started(self) -> Iterator[psutil.Process]:
+        """Yields what the shell has started and still runs, also where the shell itself has ended."""
+        for process in psutil.process_iter():
+            with suppress(ProcessLookupError, psutil.NoSuchProcess):
+                if process.pid != self._shell.pid and os.getsid(process.pid) == self._shell.pid:
+                    yield process
+
     def _once(self, commands: Commands, deadline: float) -> str:
         self._number += 1
         script, out, done = (self._control / f"{self._number}.{kind}" for kind in ("sh", "out", "done"))
@@ -125,8 +138,8 @@ class PageSession:
         behind = {"": "", FAILS: " && exit", UNTIL: " || true"}[commands.how]
         self._say(f". {script} > {out} 2>&1{behind}; touch {done}")
         while not done.exists():
-            ended = self._shell.poll() is not None
-            assert not ended and time.monotonic() < deadline, self._with_logs(f"{commands.text}\n{out.read_text()}")
+            if self._shell.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(self._with_logs(f"{commands.text}\n{out.read_text()}"))
             time.sleep(0.02)
         return out.read_text(encoding="utf-8")
 

@@ -133,8 +133,6 @@ def test_a_delete_keeps_whether_it_may_miss_its_row() -> None:
     assert [orjson.loads(item).get("mayMiss", False) for item in found.items] == [False, True, True, False, True]
 
 
-
-
 @pytest.mark.parametrize(
     ("sound", "change"),
     [

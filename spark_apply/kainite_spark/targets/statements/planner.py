@@ -243,7 +243,9 @@ def _shape(table: Table, delta: Delta, moves: bool) -> StatementShape:
         Operation.UPDATE: row if moves else (row - key) or key,
         Operation.DELETE: frozenset[str](),
     }[delta.op]
-    return StatementShape(table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves, may_miss=delta.may_miss)
+    return StatementShape(
+        table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves, may_miss=delta.may_miss
+    )
 
 
 def _by_depth(found: Sequence[int], family: _Groups) -> Iterator[_Part]:
