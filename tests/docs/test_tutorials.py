@@ -11,7 +11,7 @@ import pytest
 from support.kinesis_local import kinesis_local
 from support.page_session import commands_of, page_session
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
 PROGRAMS = Path(sysconfig.get_path("scripts"))

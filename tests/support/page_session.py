@@ -33,7 +33,7 @@ import psutil
 
 from kainite_demo.services import SHORT_LIVED_JVM
 
-LIMIT = 90.0
+LIMIT = 150.0
 PAUSE = 0.3
 FAILS, UNTIL = "fails", "until"
 JAVA, JAVA_UNTIL = "java", "java-until"
