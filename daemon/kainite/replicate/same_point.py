@@ -55,14 +55,14 @@ class SamePoint:
         lsn: the point: both have what committed in the source before it.
         source, target: the names by which other sessions import them.
         units: the units from before the point that are not in the target.
-        loaded: tables with the LSN as of which each was loaded.
+        unready: the target's tables that are not as of the point, with the reason.
     """
 
     lsn: int
     source: str
     target: str
     units: tuple[UnresolvedUnit, ...]
-    loaded: dict[TableName, int]
+    unready: dict[TableName, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,9 @@ def _tried(
         seen = _seen(target, request, ledger_of)
         if seen is None:
             return None
-        return SamePoint(point.lsn, point.snapshot, seen[0], seen[1], _loaded(target, request.ends.log_partition))
+        return SamePoint(
+            point.lsn, point.snapshot, seen[0], seen[1], _unready(target, request.ends.log_partition, point.lsn)
+        )
 
 
 def _seen(
@@ -163,16 +165,21 @@ def _seen(
     return None if row is None else (row[1], stop_ledger.decoded(row[0]))
 
 
-def _loaded(target: psycopg.Connection, log_partition: str) -> dict[TableName, int]:
-    """Returns the points of loaded tables, in the snapshot; raises TargetError while the target is being loaded."""
+def _unready(target: psycopg.Connection, log_partition: str, lsn: int) -> dict[TableName, str]:
+    """Returns which tables, in the snapshot, are not as of the point; raises TargetError while all are being loaded."""
     found = target.execute(ledger.IS_THERE).fetchone()
     if found is None or not found[0]:
         return {}
     state = target.execute(_LOAD, (log_partition,)).fetchone()
     if state is not None:
         raise TargetError(f"the target is {state[0]}, and not live: kainite replicate status tells more")
-    rows = target.execute(ledger.POSITIONS, (log_partition,)).fetchall()
-    return {(schema, name): int(lsn) for schema, name, lsn in rows}
+    unready = {}
+    for schema, name, position, is_live in target.execute(ledger.POSITIONS, (log_partition,)).fetchall():
+        if not is_live:
+            unready[schema, name] = "it is being loaded by itself, and not live"
+        elif position is not None and position > lsn:
+            unready[schema, name] = "it was loaded after the point"
+    return unready
 
 
 def _written(url: str) -> int:

@@ -167,7 +167,7 @@ def _why_given_up(state: StopState, *, stopped: bool) -> str:
     if stopped:
         return "the comparison was stopped before it had begun"
     if state is StopState.ASKED:
-        return "no apply job of this log has answered: kainite apply must run while kainite verify takes its snapshots"
+        return "no apply job of this log has answered: kainite apply must run, and not be paused"
     return (
         "the apply job has not come to the point in time: it may be far behind, or wait for something (kainite status);"
         " try again later, or with a longer --wait"

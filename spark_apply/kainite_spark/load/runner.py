@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SparkStepRunner:
-    """Implements :class:`kainite_spark.load.job.StepRunner` on a Spark context.
+    """Implements :class:`kainite_spark.load.rounds.StepRunner` on a Spark context.
 
     Args:
         context: the context.

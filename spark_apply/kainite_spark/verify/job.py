@@ -133,7 +133,7 @@ class VerifyJob:
         )
         with same_point(request, ledger) as point:
             self.before()
-            tables = self._without_later(tables, point, left_out)
+            tables = self._ready(tables, point, left_out)
             reports, rows = self._compare(tables, point)
         ended = datetime.now(UTC).isoformat(timespec="seconds")
         report = VerifyReport(ended, format_lsn(point.lsn), reports, rows, left_out, point.units,
@@ -162,13 +162,13 @@ class VerifyJob:
             raise SourceError(f"publication {self.ends.source.publication} has no table, or does not exist")
         return [table for table in found if not wanted or table.full_name in wanted]
 
-    def _without_later(
+    def _ready(
         self, tables: Sequence[ComparedTable], point: SamePoint, left_out: dict[str, str]
     ) -> tuple[ComparedTable, ...]:
-        """Leaves out the tables that were loaded as of a later point: the target has what the source had not yet."""
-        later = {f"{schema}.{name}" for (schema, name), lsn in point.loaded.items() if lsn > point.lsn}
-        left_out |= {table.name: "it was loaded after the point" for table in tables if table.name in later}
-        return tuple(table for table in tables if table.name not in later)
+        """Leaves out the tables that are not as of the point."""
+        unready = {f"{schema}.{name}": why for (schema, name), why in point.unready.items()}
+        left_out |= {table.name: unready[table.name] for table in tables if table.name in unready}
+        return tuple(table for table in tables if table.name not in unready)
 
     def _compare(
         self, tables: tuple[ComparedTable, ...], point: SamePoint

@@ -117,6 +117,21 @@ def test_a_stop_that_another_fence_belies_is_never_taken(source: SourceSlot, tar
         pass
 
 
+def test_a_table_that_is_being_loaded_by_itself_is_told(source: SourceSlot, target: str) -> None:
+    with psycopg.connect(target, autocommit=True) as connection:
+        for name, state, position in (("a", "live", "0/1"), ("b", "loading", None), ("c", "live", "FF/0")):
+            connection.execute(
+                "INSERT INTO kainite_load_table (log_partition, table_schema, table_name, state, position)"
+                " VALUES (%s, 'public', %s, %s, %s::pg_lsn)",
+                [LOG, name, state, position],
+            )
+    with answering(target, attend, stop), point(source, target) as found:
+        assert found.unready == {
+            ("public", "b"): "it is being loaded by itself, and not live",
+            ("public", "c"): "it was loaded after the point",
+        }
+
+
 def test_a_target_that_is_being_loaded_is_refused(source: SourceSlot, target: str) -> None:
     with psycopg.connect(target, autocommit=True) as connection:
         connection.execute(ledger.BEGIN, (LOG,))
