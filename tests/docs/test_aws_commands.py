@@ -78,12 +78,17 @@ OTHERS = {
     "leases reset",
     "log adopt-stream",
     "log serve",
+    "log hand-over",
+    "log history",
+    "log pause",
+    "log resume",
     "log skip",
     "log who",
     "replicate init",
     "replicate load",
     "replicate status",
     "status",
+    "uow correct",
 }
 """Those that have a test of their own, below or, for those that speak to databases and to the log's head, elsewhere."""
 
