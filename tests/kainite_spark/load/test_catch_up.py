@@ -27,8 +27,8 @@ POINT = ConsistentPoint(0x20, "a snapshot", SourceIdentity("7", 1, "shop"))
 ITEM = ReplicaTable("public", "item", "public.item", (), (), "d", 0, ())
 
 
-def held(target: psycopg.Connection, tid: int, lsn: str, value: int) -> None:
-    delta = Delta("item", Operation.UPDATE, {"id": 1}, {"v": value}, {})
+def held(target: psycopg.Connection, tid: int, lsn: str, value: int, key: int = 1) -> None:
+    delta = Delta("item", Operation.UPDATE, {"id": key}, {"v": value}, {})
     target.execute(table_ledger.HOLD, ("log/0", ["public"], ["item"], [tid], [f"pg-7-{lsn}"], [dump_deltas([delta])]))
 
 
@@ -53,7 +53,7 @@ def catching_up(target: psycopg.Connection, postgres: str) -> Iterator[CatchUp]:
         load.steps.create()
         load.begin()
         load.plan(POINT, ITEM, ())
-        target.execute("INSERT INTO item VALUES (1, 0)")
+        target.execute("INSERT INTO item VALUES (1, 0), (2, 0)")
         with closing(opened.connect()) as session:
             yield CatchUp(load, POINT.lsn, session, threading.Event(), lambda: None)
 
@@ -61,12 +61,12 @@ def catching_up(target: psycopg.Connection, postgres: str) -> Iterator[CatchUp]:
 def test_changes_from_the_point_on_are_applied_in_the_order_in_which_they_were_held(
     target: psycopg.Connection, catching_up: CatchUp
 ) -> None:
-    held(target, 3, "0/1F", 1)
+    held(target, 3, "0/1F", 1, key=2)  # came with the copy
     held(target, 5, "0/20", 5)
     held(target, 4, "0/21", 4)  # a correction's turn came before a unit that it held back
     reach(target, "0/21")
     assert catching_up.run()
-    assert target.execute("SELECT v FROM item").fetchall() == [(4,)]
+    assert target.execute("SELECT id, v FROM item ORDER BY id").fetchall() == [(1, 4), (2, 0)]
     found = catching_up.load.found()
     assert found is not None
     assert found.state is OwnLoadState.LIVE
