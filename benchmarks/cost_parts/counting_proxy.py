@@ -49,7 +49,7 @@ class CountingProxy:
             counts, self._counts = self._counts, Counts()
             return counts
 
-    def count(self, operation: str, answer: dict[str, Any]) -> None:
+    def count(self, operation: str, request: dict[str, Any], answer: dict[str, Any]) -> None:
         consumed = answer.get("ConsumedCapacity") or []
         units = sum(one.get("CapacityUnits", 0.0) for one in (consumed if isinstance(consumed, list) else [consumed]))
         with self._lock:
@@ -57,7 +57,8 @@ class CountingProxy:
             if operation in _WRITES:
                 self._counts.write_units += units or 1.0  # a refused condition costs a unit, too
             elif operation in _READS:
-                self._counts.read_units += units
+                # AWS bills a read that finds nothing, which DynamoDB Local does not count.
+                self._counts.read_units += units or (1.0 if request.get("ConsistentRead") else 0.5)
 
 
 def _handler(proxy: CountingProxy, inner: str) -> type[BaseHTTPRequestHandler]:
@@ -67,8 +68,9 @@ def _handler(proxy: CountingProxy, inner: str) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             operation = self.headers["X-Amz-Target"].rpartition(".")[2]
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            request = json.loads(body)
             if operation in _READS | _WRITES:
-                body = json.dumps({**json.loads(body), "ReturnConsumedCapacity": "TOTAL"}).encode()
+                body = json.dumps({**request, "ReturnConsumedCapacity": "TOTAL"}).encode()
             connection = http.client.HTTPConnection(inner, timeout=60)
             left_out = ("host", "content-length", "accept-encoding")
             headers = {name: value for name, value in self.headers.items() if name.lower() not in left_out}
@@ -76,7 +78,7 @@ def _handler(proxy: CountingProxy, inner: str) -> type[BaseHTTPRequestHandler]:
             answer = connection.getresponse()
             content = answer.read()
             connection.close()
-            proxy.count(operation, json.loads(content) if content else {})
+            proxy.count(operation, request, json.loads(content) if content else {})
             self.send_response(answer.status)
             for name, value in answer.getheaders():
                 if name.lower() not in ("content-length", "transfer-encoding", "connection", "server", "date"):
