@@ -48,7 +48,7 @@ _FOREIGN_KEYS: Final = """
     FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints r
       ON r.constraint_schema = k.constraint_schema AND r.constraint_name = k.constraint_name
      AND r.table_name = k.table_name
-    WHERE k.table_schema = %s AND k.referenced_table_name IS NOT NULL
+    WHERE k.table_schema = %s AND r.constraint_schema = k.table_schema AND k.referenced_table_name IS NOT NULL
     ORDER BY k.table_name, k.constraint_name, k.ordinal_position"""
 
 _CHECKS: Final = "SELECT table_name AS tab, check_clause AS told FROM information_schema.check_constraints"

@@ -13,7 +13,8 @@ A connection gets all settings that values depend on, whatever the server's or t
 from __future__ import annotations
 
 import socket
-from typing import Final
+import ssl
+from typing import Any, Final
 
 import pymysql
 from pymysql.constants import CLIENT
@@ -64,12 +65,15 @@ def connect(url: str) -> pymysql.connections.Connection:
         local_infile=False,
         program_name="kainite",
         defer_connect=True,
+        ssl_disabled=server.ssl_ca is None,
         ssl_ca=server.ssl_ca,
         ssl_cert=server.ssl_cert,
         ssl_key=server.ssl_key,
         ssl_verify_cert=True if server.ssl_ca else None,
         ssl_verify_identity=bool(server.ssl_ca),
     )
+    if server.ssl_ca is None and not server.unix_socket:
+        _encrypt_if_possible(connection)
     try:
         connection.connect(None if server.unix_socket else _opened(server))
         connection.query(SESSION)
@@ -79,6 +83,17 @@ def connect(url: str) -> pymysql.connections.Connection:
         number = error.args[0] if error.args else 0
         raise type(error)(number, shown) from None
     return connection
+
+
+def _encrypt_if_possible(connection: Any) -> None:
+    """Lets a connection be encrypted where the server can, without a look at its certificate.
+
+    PyMySQL does so by itself, and reads all authorities of the system for it, which takes it 90 ms.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    connection.ctx, connection.ssl = context, True
 
 
 def _opened(server: ServerAddress) -> socket.socket:

@@ -100,7 +100,7 @@ def _coarse(table: Table) -> Iterator[DoctorFinding]:
     if columns and all(is_opaque(canonical_of([column])) for column in columns):
         types = ", ".join(f"{column.name} {column.type}" for column in columns)
         yield warned(_AREA, f"the key of {table.name} ({types}) has a type or collation that Kainite does not compare:"
-                     " units of the table wait for each other", "COLLATE utf8mb4_bin, or another that it does")  # fmt: skip
+                     " units of the table wait for each other", "COLLATE utf8mb4_bin")  # fmt: skip
 
 
 def _lacking(name: str, rights: list[str], role: str) -> DoctorFinding:

@@ -74,17 +74,23 @@ def change(shape: StatementShape, table: Table, delta: Delta) -> str:
 
 
 def releases(shape: StatementShape, table: Table, delta: Delta) -> Iterator[str]:
-    """Yields what must come before a delete: the server deletes no row that names itself by a foreign key."""
-    if shape.op is not Operation.DELETE:
-        return
+    """Yields what must come before a delete, or a change of key, of a row that names itself by a foreign key.
+
+    The server checks such a foreign key while the row is still there, or is there already under its new key.
+    """
+    written = frozenset(shape.columns)
     for key in table.foreign_keys:
-        if key.parent == table.name and key.on_delete is ReferentialAction.NO_ACTION:
-            nullable = [quoted(column) for column in key.columns if table.columns[column].nullable]
+        if key.parent != table.name or not (nullable := [c for c in key.columns if table.columns[c].nullable]):
+            continue
+        if shape.op is Operation.DELETE:
+            is_held = key.on_delete is ReferentialAction.NO_ACTION
+        else:
+            is_held = written.issuperset(key.columns) and not written.isdisjoint(key.parent_columns)
+        if is_held:
             pairs = zip(key.columns, key.parent_columns, strict=True)
             itself = " AND ".join(f"{quoted(one)} = {quoted(other)}" for one, other in pairs)
-            if nullable:
-                found = f"{_same(table, delta.key)} AND {itself}"
-                yield f"UPDATE {table_name(table)} SET {nullable[0]} = NULL WHERE {found}"
+            found = f"{_same(table, delta.key)} AND {itself}"
+            yield f"UPDATE {table_name(table)} SET {quoted(nullable[0])} = NULL WHERE {found}"
 
 
 def _values(shape: StatementShape, table: Table, delta: Delta) -> str:

@@ -221,7 +221,7 @@ class _Sent:
         elif statement.shape.op is Operation.UPSERT:
             self._upsert(statement, table)
         else:
-            self._change(statement, table)
+            self._counts.append((statement, self._add_changes(statement, table)))
         if self._size >= MOST_CHARACTERS:
             self.flush()
 
@@ -258,21 +258,21 @@ class _Sent:
         for sql, _ in inserts(statement.shape, table, deltas):
             self._wait(sql, table.name)
 
-    def _change(self, statement: Statement, table: Table) -> None:
+    def _add_changes(self, statement: Statement, table: Table) -> Sequence[int]:
+        """Adds the statements that change rows; returns their places among those that wait."""
         places = []
         for delta in statement.deltas:
             for sql in releases(statement.shape, table, delta):
                 self._wait(sql, table.name)
             places.append(len(self._waiting))
             self._wait(change(statement.shape, table, delta), table.name)
-        self._counts.append((statement, places))
+        return places
 
     def _upsert(self, statement: Statement, table: Table) -> None:
         self.flush()
-        for delta in statement.deltas:
-            self._wait(change(statement.shape, table, delta), table.name)
+        places = self._add_changes(statement, table)
         answers = self.flush()
-        missed = [delta for delta, answer in zip(statement.deltas, answers, strict=True) if not answer.met]
+        missed = [delta for delta, place in zip(statement.deltas, places, strict=True) if not answers[place].met]
         if missed:
             self._insert(statement, table, missed)
 
