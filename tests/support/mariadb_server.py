@@ -51,7 +51,7 @@ def mariadb(folder: Path, *options: str) -> Iterator[str]:
     data.mkdir(parents=True)
     environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(FOLDER / "libraries")}
     server = [
-        FOLDER / "sbin/mariadbd", "--no-defaults", f"--basedir={FOLDER}", f"--datadir={data}",
+        str(FOLDER / "sbin/mariadbd"), "--no-defaults", f"--basedir={FOLDER}", f"--datadir={data}",
         f"--lc-messages-dir={FOLDER / 'share/mysql'}", *(["--user=root"] if os.geteuid() == 0 else []), *_LIGHT,
     ]  # fmt: skip
     made = subprocess.run(

@@ -90,7 +90,9 @@ class MariadbCatalogue:
     def __init__(self, connection: pymysql.connections.Connection, database: str) -> None:
         self._connection = connection
         self._database = database
-        self._is_mariadb = "MariaDB" in connection.get_server_info()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT version()")
+            self._is_mariadb = "MariaDB" in str(cursor.fetchone())
 
     def default_schema(self) -> str | None:
         return self._database
