@@ -55,6 +55,15 @@ def test_a_shard_is_read_by_polling_and_by_fan_out() -> None:
     assert all(one["cpu_us_per_record"] > 0 for one in found["backlog"])
 
 
+@pytest.mark.timeout(240)
+def test_what_a_worker_asks_of_aws_is_counted() -> None:
+    idle, busy = measured("cost.py", "--seconds", "3", "--shards", "1", "--hosts", "1", "--kinds", "plain")
+    assert (idle["busy"], busy["busy"]) == (False, True)
+    assert busy["requests"]["UpdateItem"] > idle["requests"].get("UpdateItem", 0)
+    assert busy["write_units"] >= busy["requests"]["UpdateItem"]
+    assert busy["kinesis"]["GetRecords"] > 0
+
+
 def test_each_step_of_a_unit_in_the_log_is_measured() -> None:
     found = measured("log_codec.py", "--units", "200", "--rounds", "1")
     assert found.keys() >= {"collect", "encode", "decode", "fold", "snapshot written", "snapshot read"}

@@ -78,6 +78,10 @@ OTHERS = {
     "leases reset",
     "log adopt-stream",
     "log serve",
+    "log hand-over",
+    "log history",
+    "log pause",
+    "log resume",
     "log skip",
     "log who",
     "replicate add",
@@ -86,6 +90,7 @@ OTHERS = {
     "replicate reload",
     "replicate status",
     "status",
+    "uow correct",
 }
 """Those that have a test of their own, below or, for those that speak to databases and to the log's head, elsewhere."""
 
