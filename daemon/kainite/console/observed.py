@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,8 @@ from kainite.verdict.reading import FactsReader, hurried
 
 FACTS_S: Final = 1.5
 UNITS_S: Final = 1.0
+READ_S: Final = 5.0
+"""Seconds for an answer with a part of the log, which takes longer than one item."""
 
 _KINDS: Final = {"postgresql": "PostgreSQL", "sqlite": "SQLite", "exec": "a loader"}
 
@@ -60,7 +62,9 @@ class ObservedApplication:
         self.settings = settings
         self.file = file
         self.name = settings.leases.application
-        self.store = DynamoDBStore(client("dynamodb", hurried(settings.aws)), settings.log.table, token=False)
+        self.store = DynamoDBStore(
+            client("dynamodb", replace(hurried(settings.aws), read_timeout=READ_S)), settings.log.table, token=False
+        )
         self.units = FollowedUnits(self.store, settings.log.partition)
         self.figures = Figures()
         self.batches = MicroBatches()

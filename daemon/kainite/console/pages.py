@@ -241,9 +241,7 @@ class Console:
                     404,
                     f"no unit {number or name!r} is in the log; units that were applied leave it after a while{more}",
                 )
-            chain = (
-                _chain(application, unit) if isinstance(unit, UnitState) else {"before": [], "behind": [], "more": 0}
-            )
+            chain = _chain(application, unit)
             return application, reading, units.row(unit), unit, chain
 
     def _page(

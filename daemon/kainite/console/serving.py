@@ -79,6 +79,7 @@ async def _serve(guard: Guard, port: socket.socket, tls: ssl.SSLContext | None) 
         ws="none",
         lifespan="off",
         log_config=None,
+        log_level=logging.WARNING,
         access_log=False,
         proxy_headers=False,
         server_header=False,

@@ -72,6 +72,14 @@
     const text = Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : value.toLocaleString("en", { maximumFractionDigits: unit === "s" ? 2 : 1 });
     return text + (unit ? " " + unit : "");
   }
+  // A figure between two gaps makes no line; it is drawn as a point.
+  const lonely = (plot, series) => plot.data[series].flatMap((value, at, all) => value !== null && (all[at - 1] ?? null) === null && (all[at + 1] ?? null) === null ? [at] : []);
+  // The axis begins with the first figures of any chart: ten minutes are shown at least, an hour at most.
+  function begin(told) {
+    const first = told.at.findIndex((_, at) => told.rate[at] > 0 || told.waiting[at] !== null);
+    const end = told.at[told.at.length - 1];
+    return first < 0 ? end - 600 : Math.max(told.at[0], Math.min(told.at[first] - 30, end - 600));
+  }
   function draw(figure, told) {
     const names = figure.dataset.series.split(" "), colours = figure.dataset.colour.split(" ");
     const labels = (figure.dataset.names || "").split("|"), unit = figure.dataset.unit;
@@ -83,12 +91,12 @@
     const axis = { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     const options = {
       width: place.clientWidth, height: 130, cursor: { y: false, points: { size: 6 } }, legend: { show: false },
-      scales: { y: { range: (_, low, high) => [0, Math.max(high || 0, unit === "s" ? 0.1 : 1) * 1.08] } },
+      scales: { x: { range: () => [begin(told), told.at[told.at.length - 1] + 10] }, y: { range: (_, low, high) => [0, Math.max(high || 0, unit === "s" ? 0.1 : 1) * 1.08] } },
       axes: [
-        { ...axis, space: 60, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toISOString().slice(11, 16)) },
+        { ...axis, size: 24, space: 60, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toISOString().slice(11, 16)) },
         { ...axis, size: 44, space: 28, values: (_, ticks) => ticks.map((tick) => (unit !== "s" && tick % 1 ? "" : tick.toLocaleString("en"))) },
       ],
-      series: [{}, ...names.map((_, place) => ({ stroke: colour(colours[place]), width: 1.5, fill: place ? undefined : colour(colours[place] + "-soft"), points: { show: false }, spanGaps: false }))],
+      series: [{}, ...names.map((_, place) => ({ stroke: colour(colours[place]), width: 1.5, fill: place ? undefined : colour(colours[place] + "-soft"), points: { show: true, size: 4, filter: lonely }, spanGaps: false }))],
     };
     place.replaceChildren();
     const plot = new uPlot(options, data, place);

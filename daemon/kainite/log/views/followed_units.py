@@ -165,14 +165,19 @@ class FollowedUnits:
         self._settled: dict[int, UnitState] = {}
         self._applied_ms: dict[int, int | None] = {}
         self._through: int | None = None
+        self._rest: Iterator[Batch] | None = None  # what a refresh that was out of time left to read
         self.next_id = low
 
     def _read_log(self, head: LogHead, applied: list[AppliedUnit], end: float) -> bool:
         """Reads the log's index to its tail, or until the time is over; returns whether the tail was reached."""
+        if self._rest is None:
+            self._rest = iter(self._store.read_batches(self._partition, self.next_id, data=False, strong=True))
+        reading, self._rest = self._rest, None  # after an error, the next refresh reads anew
         try:
-            for batch in self._store.read_batches(self._partition, self.next_id, data=False, strong=True):
+            for batch in reading:
                 self._take(batch, applied)
                 if self._clock() >= end:
+                    self._rest = reading
                     return False
         except LogCorruptError:
             if low_water_mark(self._store, self._partition) == head.low_water_mark:
