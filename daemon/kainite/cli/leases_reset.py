@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -17,6 +16,7 @@ from kainite.base.errors import KainiteError, LeaseTableError, StreamError
 from kainite.cli.observed_leases import lease_table, observe_until_decided, stream_of
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import stdout
+from kainite.cli.times import epoch_seconds
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.start_position import StartAt
 from kainite.leases.administration.report import LeaseRow, Pulse, ShardState, short
@@ -84,7 +84,7 @@ def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Check
     if (to is None) == (at is None):
         raise click.UsageError("give either --to POSITION or --at TIME")
     try:
-        wanted = parse_position(to) if to is not None else _epoch_seconds(at or "")
+        wanted = parse_position(to) if to is not None else _until_now(at or "")
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--to" if to else "--at") from error
     if isinstance(wanted, Checkpoint) and wanted.position is not None and len(shard_ids) != 1:
@@ -92,22 +92,11 @@ def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Check
     return wanted
 
 
-def _epoch_seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = _utc(text).timestamp()
-    if not 0 <= seconds <= time.time():
+def _until_now(text: str) -> float:
+    seconds = epoch_seconds(text)
+    if seconds > time.time():
         raise ValueError(f"{text!r} does not lie between 1970 and now; for new records only, use --to LATEST")
     return seconds
-
-
-def _utc(text: str) -> datetime:
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a time such as 2026-11-21T09:30:00Z") from None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def _seek(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> SeekResult:

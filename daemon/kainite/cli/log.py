@@ -17,8 +17,9 @@ from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json, stdout
-from kainite.cli.unit_filter import UnitFilter, unit_filter
+from kainite.cli.unit_filter import unit_filter
 from kainite.log.format.entry import UnitStatus
+from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.latest_rows import read_latest_rows
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load
@@ -35,6 +36,10 @@ _LAZY = {
         "kainite.cli.adopt_stream:adopt_stream", "Let the log collect a stream that has replaced another one."
     ),
     "skip": LazyCommand("kainite.cli.skip_numbers:skip", "Give up numbers that are awaited (uowOrder=dense)."),
+    "pause": LazyCommand("kainite.cli.log_control:pause", "Apply no unit until resume, whatever is restarted."),
+    "resume": LazyCommand("kainite.cli.log_control:resume", "Let the apply job go on that pause holds back."),
+    "hand-over": LazyCommand("kainite.cli.log_control:hand_over", "Let another process own the log."),
+    "history": LazyCommand("kainite.cli.log_control:history", "List what people did: who, when, why, the outcome."),
 }
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))

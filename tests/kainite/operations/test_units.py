@@ -1,4 +1,4 @@
-"""Requests that ``kainite uow`` leaves in the log's inbox, and what it says of the answers."""
+"""Requests about units that are left in the log's inbox, and what is said of the answers."""
 
 from __future__ import annotations
 
