@@ -18,6 +18,7 @@ from kainite.base.errors import KainiteError
 from kainite.console.batches import MicroBatches
 from kainite.console.figures import Figures
 from kainite.log.views.followed_units import FollowedUnits
+from kainite.operations.carrying_out import Operations
 from kainite.settings import Settings
 from kainite.settings.kinds.target_kinds import kind_of
 from kainite.store.dynamodb import DynamoDBStore
@@ -70,6 +71,7 @@ class ObservedApplication:
         self.batches = MicroBatches()
         self.lock = threading.RLock()
         """Held by whoever looks at the units, which a reading changes."""
+        self.operations = Operations(settings)
         self._facts = FactsReader(settings, str(file), wait=0.0)
         self._facts_lock = threading.Lock()
         self._verdict: ApplicationVerdict | None = None

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
+from itertools import islice
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
+from markupsafe import Markup
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from kainite import __version__
 from kainite.base import display
 from kainite.base.clock import epoch_ms
-from kainite.base.errors import KainiteError
+from kainite.base.errors import KainiteError, LogRequestError
 from kainite.base.redaction import RowValues, redacted_tree
 from kainite.console.access import Visitor
+from kainite.console.actions import LOSES, SENT, TITLES, operation_of
 from kainite.console.figures import FigureSlot
 from kainite.console.guard import VISITOR
 from kainite.console.observed import LogReading, ObservedApplication
-from kainite.console.rendering import at, environment
+from kainite.console.rendering import at, environment, link
 from kainite.console.settings_view import settings_view
 from kainite.console.shard_rows import shard_rows, worker_rows
 from kainite.console.unit_view import delta_views, shown_deltas, timeline
@@ -31,9 +36,10 @@ from kainite.console.way import stations
 from kainite.log.format.entry import UnitStatus
 from kainite.log.state.chains import Chains
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.state.unit_state import UnitState
 from kainite.log.views.unit_detail import read_deltas_at
-from kainite.log.views.unit_search import UnitSearch, all_tables, find
+from kainite.log.views.unit_search import all_tables, find
 from kainite.log.views.unit_table import COLLECTING, LogRow
 from kainite.settings import ConsoleSettings
 
@@ -44,6 +50,8 @@ MOST_DELTAS: Final = 100
 """Deltas on a unit's page; the copy as JSON has :data:`MOST_COPIED`."""
 
 MOST_COPIED: Final = 100_000
+MOST_FIELDS: Final = 20
+MOST_WHY: Final = 500
 MOST_BEHIND: Final = 12
 """Units that are shown of those that wait for another one."""
 
@@ -84,6 +92,8 @@ class Console:
                 Route("/{app}/shards", self.shards),
                 Route("/{app}/apply", self.apply),
                 Route("/{app}/log", self.log),
+                Route("/{app}/history", self.history),
+                Route("/{app}/do", self.do, methods=["POST"]),
             ],
             exception_handlers={HTTPException: self._problem, KainiteError: self._failed},
         )
@@ -136,16 +146,15 @@ class Console:
         """Lists the units that a filter finds."""
         application = self._application(request)
         reading = application.read_units()
-        search, page = search_of(request.query_params), _page_number(request.query_params.get("page"))
+        wanted, page = filter_of(request.query_params), _page_number(request.query_params.get("page"))
+        name = request.query_params.get("name", "").strip()
         with application.lock:
-            found = find(application.units, search)
-            shown = [application.units.row(unit) for unit in found.units[(page - 1) * PAGE : page * PAGE]]
-            touched = {row.id: _tables(application, row) for row in shown}
+            found = find(application.units, wanted, (page - 1) * PAGE, PAGE)
             tables = all_tables(application.units)
+            by_id = application.units.unit(int(name)) if name.isdecimal() and len(name) < 19 else None
         return self._page(
-            request, "units.html", application, reading=reading, search=search, rows=shown, touched=touched,
-            tables=tables, counts=found.counts, found=len(found.units), page=page, per_page=PAGE, statuses=STATUSES,
-            query=request.query_params,
+            request, "units.html", application, reading=reading, wanted=wanted, found=found, by_id=by_id, tables=tables,
+            page=page, per_page=PAGE, statuses=STATUSES, query=request.query_params,
         )  # fmt: skip
 
     def unit(self, request: Request) -> Response:
@@ -198,13 +207,8 @@ class Console:
         reading = application.read_units()
         with application.lock:
             batches = application.batches.latest()
-            wanted = frozenset({UnitStatus.FAILED.value, UnitStatus.BLOCKED.value, UnitStatus.IN_PROGRESS.value})
-            found = find(application.units, UnitSearch(wanted))
-            waiting = [
-                application.units.row(unit)
-                for unit in reversed(found.units)
-                if isinstance(unit, UnitState) and unit.cause is not None
-            ][:PAGE]
+            still = (each for each in application.units.dispatched() if each.cause is not None and not each.resolved)
+            waiting = [application.units.row(unit) for unit in islice(still, PAGE)]
         return self._page(
             request, "apply.html", application, verdict=verdict, reading=reading, batches=batches, waiting=waiting
         )
@@ -216,11 +220,59 @@ class Console:
         reading = application.read_units()
         with application.lock:
             head = application.units.head
-            held = len(application.units.tids)
+            held = len(application.units)
         return self._page(
             request, "log.html", application, verdict=verdict, reading=reading, head=head, held=held,
             settings=settings_view(application.file, application.settings),
         )  # fmt: skip
+
+    def history(self, request: Request) -> Response:
+        """Shows what people did."""
+        application = self._application(request)
+        problem, records = "", []
+        try:
+            records = application.operations.history() if application.has_log else []
+        except KainiteError as error:
+            problem = str(error)
+        return self._page(request, "history.html", application, problem=problem, records=records[::-1])
+
+    async def do(self, request: Request) -> Response:
+        """Asks whether an operation is meant, or carries it out."""
+        try:
+            body = await request.body()
+        except ClientDisconnect:
+            return PlainTextResponse("kainite: the form is too large\n", 413)
+        sent = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return await run_in_threadpool(self._do, request, dict(sent))
+
+    def _do(self, request: Request, form: Mapping[str, str]) -> Response:
+        application = self._application(request)
+        title, back = TITLES.get(form.get("do", ""), "Not done"), self._back(request, application, form)
+        try:
+            operation = operation_of(form)
+            if "sure" not in form:
+                return self._page(
+                    request, "sure.html", application, title=title, back=back, loses=form["do"] in LOSES,
+                    preview=application.operations.preview(operation),
+                    sent={name: form[name] for name in SENT if form.get(name)},
+                )  # fmt: skip
+            visitor: Visitor = request.scope[VISITOR]
+            outcome = application.operations.carry_out(operation, visitor.user, form.get("why", "")[:MOST_WHY])
+            result, sentence = outcome.result.value, outcome.sentence
+            refused, details = outcome.refused, outcome.details[:PAGE]
+        except KainiteError as error:
+            result, sentence, refused, details = _failure(error), str(error), 0, ()
+        status = 200 if result in ("done", "asked") else 409 if result == "refused" else 503
+        return self._page(
+            request, "outcome.html", application, status=status, title=title, back=back, result=result,
+            sentence=sentence, refused=refused, details=details,
+        )  # fmt: skip
+
+    def _back(self, request: Request, application: ObservedApplication, form: Mapping[str, str]) -> Markup:
+        pages = {"retry": "units", "discard": "units", "pause": "apply", "resume": "apply", "hand-over": "log"}
+        if form.get("uow"):
+            return link(self._settings.prefix, application.name, "unit", uow=form["uow"])
+        return link(self._settings.prefix, application.name, pages.get(form.get("do", ""), "shards"))
 
     def _application(self, request: Request) -> ObservedApplication:
         found = self._applications.get(request.path_params["app"])
@@ -245,7 +297,7 @@ class Console:
             return application, reading, units.row(unit), unit, chain
 
     def _page(
-        self, request: Request, template: str, application: ObservedApplication | None, **values: Any
+        self, request: Request, template: str, application: ObservedApplication | None, status: int = 200, **values: Any
     ) -> Response:
         visitor: Visitor = request.scope[VISITOR]
         verdict = values.pop("verdict", None)
@@ -256,7 +308,7 @@ class Console:
             now_ms=epoch_ms(), live="hx-request" in request.headers, path=request.url.path.rpartition("/")[2],
             here=str(request.url.query), prefix=self._settings.prefix, **values,
         )  # fmt: skip
-        return HTMLResponse(text)
+        return HTMLResponse(text, status)
 
     def _problem(self, request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
@@ -271,14 +323,18 @@ class Console:
         return self._problem(request, HTTPException(503, str(error)))
 
 
-def search_of(query: Mapping[str, str]) -> UnitSearch:
-    """Returns the search that a query of the units' page asks for; what is no time is passed over."""
-    wanted = query.get("status", "")
-    return UnitSearch(
-        frozenset({wanted} & {str(status) for status in STATUSES}),
-        query.get("table", "").strip(),
-        query.get("name", "").strip(),
-        query.get("cause", "").strip(),
+def filter_of(query: Mapping[str, str]) -> UnitFilter:
+    """Returns the filter that a query of the units' page asks for; what is no status and no time is passed over.
+
+    A name without ``*`` and ``?`` is a piece of a name.
+    """
+    status, table, name, cause = (query.get(field, "").strip() for field in ("status", "table", "name", "cause"))
+    piece = name.replace("[", "[[]")
+    return UnitFilter(
+        (status,) if status in STATUSES else (),
+        (table,) if table else (),
+        () if not name else (piece,) if "*" in name or "?" in name else (f"*{piece}*",),
+        (cause,) if cause else (),
         _moment(query.get("since", "")),
         _moment(query.get("until", "")),
     )
@@ -297,13 +353,6 @@ def _page_number(text: str | None) -> int:
     return int(text) if text is not None and text.isdecimal() and 0 < len(text) < 8 and int(text) else 1
 
 
-def _tables(application: ObservedApplication, row: LogRow) -> Sequence[str]:
-    if row.id is None:
-        return sorted(application.units.open[row.uow].touched.tables)
-    unit = application.units.unit(row.id)
-    return () if unit is None else unit.tables
-
-
 def _chain(application: ObservedApplication, unit: UnitState | OpenUnit) -> Mapping[str, Any]:
     """Returns the units that a unit waits for, the root first, and the first ones of those that wait for it."""
     if isinstance(unit, OpenUnit):
@@ -318,6 +367,10 @@ def _chain(application: ObservedApplication, unit: UnitState | OpenUnit) -> Mapp
         "behind": [units.row(each) for each in shown if each is not None],
         "more": max(0, len(behind) - MOST_BEHIND),
     }
+
+
+def _failure(error: KainiteError) -> str:
+    return "refused" if isinstance(error, LogRequestError) else "failed"
 
 
 def _chained(row: LogRow) -> dict[str, Any]:

@@ -22,6 +22,7 @@ Not safe for several threads at once.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -96,10 +97,22 @@ class FollowedUnits:
         """Returns the units that are being collected, by name, oldest first."""
         return self._units.fold.open
 
-    @property
-    def tids(self) -> list[int]:
-        """Returns the ids of all dispatched units, in order."""
-        return list(self._units.units)
+    def __len__(self) -> int:
+        """Returns how many dispatched units there are."""
+        return len(self._units.units)
+
+    def counts(self) -> Counter[str]:
+        """Returns how many dispatched units have each status now."""
+        found = Counter({status.value: number for status, number in self._units.fold.statuses.items() if number})
+        for tid, unit in self._settled.items():
+            found[self._units.units[tid].status.value] -= 1
+            found[unit.status.value] += 1
+        return found
+
+    def latest(self) -> Iterator[UnitState]:
+        """Yields all dispatched units as they are now, the latest first."""
+        for tid, unit in reversed(self._units.units.items()):
+            yield self._settled.get(tid, unit)
 
     def dispatched(self) -> Iterator[UnitState]:
         """Yields all dispatched units as they are now, in the log's order."""
@@ -120,10 +133,6 @@ class FollowedUnits:
             return opened
         found = next((unit for unit in reversed(self._units.units.values()) if unit.uow == name), None)
         return None if found is None else self._settled.get(found.tid, found)
-
-    def dispatched_ms(self, tid: int) -> int | None:
-        """Returns when a dispatched unit got its id, milliseconds since the epoch."""
-        return self._units.of(tid).dispatched_ms
 
     def row(self, unit: UnitState | OpenUnit) -> LogRow:
         """Returns a unit's row, with the columns that the log's index has."""

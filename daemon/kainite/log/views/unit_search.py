@@ -1,41 +1,20 @@
-"""Finds units among all units of a log by status, table, name, cause and time, page by page. Pure."""
+"""Finds units among all units of a log, page by page, by the filter that commands and requests have. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from kainite.log.state.open_unit import OpenUnit
+import msgspec
+
+from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.state.unit_state import UnitState
 from kainite.log.views.followed_units import FollowedUnits
-from kainite.log.views.unit_table import COLLECTING
+from kainite.log.views.unit_table import COLLECTING, LogRow
 
-
-@dataclass(frozen=True, slots=True)
-class UnitSearch:
-    """What a unit must fit.
-
-    Attributes:
-        statuses: one of these; empty: any.
-        table: it changes this table; empty: any.
-        name: a piece of its name, in either case, or its transaction id.
-        cause: a piece of its cause, in either case.
-        since_ms, until_ms: when the log had it first, milliseconds since the epoch; None: any time.
-    """
-
-    statuses: frozenset[str] = frozenset()
-    table: str = ""
-    name: str = ""
-    cause: str = ""
-    since_ms: int | None = None
-    until_ms: int | None = None
-
-    @property
-    def narrows(self) -> bool:
-        """Tells whether anything but the status is asked for."""
-        times = self.since_ms is not None or self.until_ms is not None
-        return bool(self.table or self.name or self.cause or times)
+_LATEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,78 +23,60 @@ class FoundUnits:
 
     Attributes:
         counts: how many units of each status fit in everything but the status.
-        units: the units that fit, the latest first; those that are being collected before the others.
+        total: how many units fit.
+        rows: those that were asked for, the latest first; units that are being collected stand before the others.
+        tables: for each row, the tables that the unit touches.
     """
 
     counts: Mapping[str, int]
-    units: Sequence[UnitState | OpenUnit]
+    total: int
+    rows: Sequence[LogRow]
+    tables: Sequence[Sequence[str]]
 
 
-def find(units: FollowedUnits, search: UnitSearch) -> FoundUnits:
-    """Returns the units that a search finds."""
-    counts: Counter[str] = Counter()
-    opened: list[UnitState | OpenUnit] = []
-    found: list[UnitState | OpenUnit] = []
-    wanted = search.statuses
-    for unit in _open(units, search):
-        counts[COLLECTING] += 1
-        if not wanted or COLLECTING in wanted:
-            opened.append(unit)
-    for each in _dispatched(units, search):
-        status = each.status.value
-        counts[status] += 1
-        if not wanted or status in wanted:
-            found.append(each)
+def find(units: FollowedUnits, wanted: UnitFilter, skip: int = 0, most: int = 50) -> FoundUnits:
+    """Returns the units that a filter takes.
+
+    Args:
+        units: all units.
+        wanted: the filter.
+        skip: how many of the latest ones are left out.
+        most: how many rows are made.
+    """
+    anything = msgspec.structs.replace(wanted, statuses=())
+    opened = [row for row in _open_rows(units) if anything.takes(row)]
     opened.reverse()
-    found.reverse()
-    return FoundUnits(counts, opened + found)
+    if anything:
+        fitting = [unit for unit in units.dispatched() if anything.takes(unit)]
+        counts = Counter(unit.status.value for unit in fitting)
+        latest: Iterator[UnitState] = reversed(fitting)
+    else:
+        counts, latest = units.counts(), units.latest()
+    counts[COLLECTING] += len(opened)
+    asked = wanted.statuses or tuple(counts)
+    if COLLECTING not in asked:
+        opened = []
+    total = sum(counts[status] for status in asked)
+    shown = opened[skip : skip + most]
+    tables: list[Sequence[str]] = [sorted(row.tables) for row in shown]
+    begin = max(0, skip - len(opened))
+    chosen = (unit for unit in latest if unit.status.value in asked)
+    for unit in islice(chosen, begin, begin + most - len(shown)):
+        shown.append(units.row(unit))
+        tables.append(unit.tables)
+    return FoundUnits(counts, total, shown, tables)
 
 
 def all_tables(units: FollowedUnits) -> list[str]:
-    """Returns the tables that unresolved units and the latest units touch, by name."""
-    tables: set[str] = set()
-    for unit in units.open.values():
-        tables.update(unit.touched.tables)
-    for tid in units.tids[-1_000:]:
-        unit_of = units.unit(tid)
-        tables.update(unit_of.tables if unit_of is not None else ())
+    """Returns the tables that the units which are being collected and the latest units touch, by name."""
+    tables = {table for unit in units.open.values() for table in unit.touched.tables}
+    for unit in islice(units.latest(), _LATEST):
+        tables.update(unit.tables)
     return sorted(tables)
 
 
-def _open(units: FollowedUnits, search: UnitSearch) -> Iterator[OpenUnit]:
-    name, cause = search.name.lower(), search.cause.lower()
+def _open_rows(units: FollowedUnits) -> Iterator[LogRow]:
     for unit in units.open.values():
-        if name and name not in unit.uow.lower():
-            continue
-        if search.table and search.table not in unit.touched.tables:
-            continue
-        if cause and cause not in (unit.lacks or "").lower():
-            continue
-        if _in_time(unit.opened_ms, search):
-            yield unit
-
-
-def _dispatched(units: FollowedUnits, search: UnitSearch) -> Iterator[UnitState]:
-    if not search.narrows:
-        yield from units.dispatched()
-        return
-    name, table, cause = search.name.lower(), search.table, search.cause.lower()
-    timed = search.since_ms is not None or search.until_ms is not None
-    number = int(name) if name.isdecimal() and len(name) < 19 else None
-    for unit in units.dispatched():
-        if cause and (unit.cause is None or cause not in unit.cause.lower()):
-            continue
-        if name and name not in unit.uow.lower() and unit.tid != number:
-            continue
-        if table and table not in unit.tables:
-            continue
-        if timed and not _in_time(units.dispatched_ms(unit.tid), search):
-            continue
-        yield unit
-
-
-def _in_time(at_ms: int | None, search: UnitSearch) -> bool:
-    if at_ms is None:
-        return search.since_ms is None and search.until_ms is None
-    since, until = search.since_ms, search.until_ms
-    return (since is None or at_ms >= since) and (until is None or at_ms < until)
+        row = units.row(unit)
+        row.signature = sorted(unit.touched.tables)
+        yield row
