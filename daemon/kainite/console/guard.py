@@ -1,7 +1,7 @@
 """The guard before the console's pages: asks who a request is of, and sets the headers that bind the browser.
 
-A secret takes some 50 ms to compare, so one that was right is remembered for :data:`REMEMBERED_S`, by a keyed hash.
-Only :data:`AT_ONCE` are compared at the same time, and the others wait: guessing costs the guesser's time alone.
+A secret takes a fifth of a second to compare, so one that was right is remembered for :data:`REMEMBERED_S`, by a keyed
+hash. Only :data:`AT_ONCE` are compared at the same time, and the others wait: guessing costs the guesser's time alone.
 """
 
 from __future__ import annotations

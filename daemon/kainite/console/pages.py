@@ -242,7 +242,10 @@ class Console:
             body = await request.body()
         except ClientDisconnect:
             return PlainTextResponse("kainite: the form is too large\n", 413)
-        sent = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        try:
+            sent = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        except ValueError:
+            return PlainTextResponse("kainite: the form has too many fields\n", 400)
         return await run_in_threadpool(self._do, request, dict(sent))
 
     def _do(self, request: Request, form: Mapping[str, str]) -> Response:

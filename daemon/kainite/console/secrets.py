@@ -20,7 +20,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9._@+-]{1,100}")
 LEAST: Final = 12
 """Characters of the shortest secret that is taken."""
 
-_COST: Final = 2**14  # 16 MiB and some 50 ms for each try: OWASP's smallest advice with these r and p
+_COST: Final = 2**14  # 16 MiB for each try: what OWASP advises at least, with these r and p
 _BLOCK: Final = 8
 _PARALLEL: Final = 5
 _MEMORY: Final = 64 * 2**20
@@ -34,7 +34,7 @@ class HashedSecret:
     digest: bytes
 
     def matches(self, secret: str) -> bool:
-        """Tells whether a secret is this one; takes some 50 ms, on purpose."""
+        """Tells whether a secret is this one; takes a fifth of a second, on purpose."""
         return hmac.compare_digest(_digest(secret, self.salt), self.digest)
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kainite.base.address import Address
@@ -68,13 +69,13 @@ def serve(applications: Sequence[tuple[Settings, Path]], ready: Callable[[str], 
         url = f"http{'s' if secure else ''}://{address}{settings.prefix}/"
         event(logger, logging.INFO, "console ready", address=str(address), users=len(users))
         ready(url)
-        asyncio.run(_serve(guard, port, tls))
+        asyncio.run(serve_on(guard, port, tls, Connections()))
 
 
-async def _serve(guard: Guard, port: socket.socket, tls: ssl.SSLContext | None) -> None:
-    connections = Connections()
+async def serve_on(app: ASGIApp, port: socket.socket, tls: ssl.SSLContext | None, connections: Connections) -> None:
+    """Serves an application on a socket that listens, until a signal or a cancellation ends it."""
     config = uvicorn.Config(
-        guard,
+        app,
         http=connections.accepted,  # type: ignore[arg-type]  # whatever makes a protocol will do
         ws="none",
         lifespan="off",

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from kainite.cli.unit_filter import unit_filter
 from kainite.log.state.unit_filter import UnitFilter
 
+
 @click.command()
 @unit_filter(("failed", "blocked"))
 @click.argument("rest", nargs=-1)

@@ -9,7 +9,11 @@ from kainite.log.state.unit_filter import UnitFilter, filter_from
 from kainite.log.views.unit_table import LogRow
 
 ROW = LogRow(
-    "T-17", status="failed", signature=["orders(1)", "sales.line(1, 2)"], cause="violates check Positive", arrived_ms=1_000
+    "T-17",
+    status="failed",
+    signature=["orders(1)", "sales.line(1, 2)"],
+    cause="violates check Positive",
+    arrived_ms=1_000,
 )
 
 
