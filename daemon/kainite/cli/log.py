@@ -19,10 +19,12 @@ from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import unit_filter
 from kainite.log.format.entry import UnitStatus
+from kainite.log.state.summary import from_text
 from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.latest_rows import read_latest_rows
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load
+from kainite.store.dynamodb import DynamoDBStore
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -90,6 +92,8 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
             say_json(asdict(row) | {"age_s": row.age_s(now), "now_ms": now})
     else:
         stdout().print(_table(shown, now))
+        if paused := _paused(*opened):
+            say(f"applying is {paused}: kainite log resume -p {properties}")
 
 
 @log.command("who")
@@ -159,6 +163,13 @@ def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touch
         raise
     except (SettingsError, LogError):  # a file, or the token of HEAD, that the daemons may read, and this user not
         return None
+
+
+def _paused(store: DynamoDBStore, partition: str) -> str:
+    """Returns who has paused applying, as the log's owner told it with its last heartbeat; empty for nobody."""
+    head = store.read_head(partition)
+    summary = from_text(head.summary) if head is not None else None
+    return summary.paused if summary is not None else ""
 
 
 def _read(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher]:

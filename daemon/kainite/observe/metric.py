@@ -310,6 +310,10 @@ APPLY_LAG = Metric(
     "Apply", "Lag", "kainite_apply_lag_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
     "Time since the apply job read the oldest unit of work that waits; 0 without one.",
 )  # fmt: skip
+APPLY_PAUSED = Metric(
+    "Apply", "Paused", "kainite_apply_paused", MetricKind.GAUGE, MetricUnit.COUNT,
+    "1 while a person has paused applying (kainite log pause), else 0; from the apply job, and from the log's owner.",
+)  # fmt: skip
 APPLY_FOLLOWED = Metric(
     "Apply", "Followed", "kainite_apply_followed", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while the log's owner sends what becomes durable; 0 while the log is read.",
@@ -442,14 +446,14 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
     LOG_REFUSED, LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES, LOG_LINES_DROPPED,
     CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED,
-    LOG_MEMBER, LOG_UPKEEP_FAILURES, STREAM_RETENTION,
+    LOG_MEMBER, LOG_UPKEEP_FAILURES, STREAM_RETENTION, APPLY_PAUSED,
     FLEET_WORKERS, DUTIES_RUNNING, DUTIES_WAITING, DUTIES_IN_ERROR, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite run`` and ``kainite log serve`` publish."""
 
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
-    MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
+    APPLY_PAUSED, MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
     LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite apply`` publishes."""

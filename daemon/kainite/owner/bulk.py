@@ -114,9 +114,9 @@ class BulkRequest:
             return refusal(refused)
         until = time.monotonic() + RUN_S
         for chunk in _chunks(left):
-            if time.monotonic() > until:
-                return None
             begun = await self._resolve(owner, begun, chunk)
+            if time.monotonic() > until and chunk[-1] != left[-1].tid:
+                return None
         message = self._message(begun)
         await owner.write(lambda state: self._ended(state, begun, OperationResult.DONE, message))
         return {"result": OK, "message": message, "count": str(begun.count), "refused": str(begun.refused)}

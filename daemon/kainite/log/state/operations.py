@@ -26,6 +26,7 @@ about 2 MB of a snapshot at most. A pause is remembered for as long as it lasts.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -75,6 +76,12 @@ class Operations:
                 self.pause = operation
             elif operation.what == OperationKind.RESUME:
                 self.pause = None
+
+
+def paused_in_words(pause: OperationMeta) -> str:
+    """Returns who has paused applying, since when, and why."""
+    since = datetime.fromtimestamp(pause.at_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
+    return f"paused by {pause.who} since {since}" + (f": {pause.why}" if pause.why else "")
 
 
 def bounded(operation: OperationMeta) -> OperationMeta:
