@@ -42,6 +42,7 @@ from kainite.log.views.unit_detail import read_deltas_at
 from kainite.log.views.unit_search import all_tables, find
 from kainite.log.views.unit_table import COLLECTING, LogRow
 from kainite.settings import ConsoleSettings
+from kainite.verdict.judging import ApplicationVerdict
 
 PAGE: Final = 50
 """Units on a page."""
@@ -210,7 +211,14 @@ class Console:
             still = (each for each in application.units.dispatched() if each.cause is not None and not each.resolved)
             waiting = [application.units.row(unit) for unit in islice(still, PAGE)]
         return self._page(
-            request, "apply.html", application, verdict=verdict, reading=reading, batches=batches, waiting=waiting
+            request,
+            "apply.html",
+            application,
+            paused=_paused(verdict),
+            verdict=verdict,
+            reading=reading,
+            batches=batches,
+            waiting=waiting,
         )
 
     def log(self, request: Request) -> Response:
@@ -370,6 +378,11 @@ def _chain(application: ObservedApplication, unit: UnitState | OpenUnit) -> Mapp
         "behind": [units.row(each) for each in shown if each is not None],
         "more": max(0, len(behind) - MOST_BEHIND),
     }
+
+
+def _paused(verdict: ApplicationVerdict) -> str:
+    log = verdict.facts.log
+    return log.summary.paused if log is not None and log.summary is not None else ""
 
 
 def _failure(error: KainiteError) -> str:

@@ -56,7 +56,9 @@ def stations(verdict: ApplicationVerdict, rate: float, target: str) -> tuple[Sta
         return tuple(found)
     applying = summary.in_progress + summary.delayed + summary.discarding
     counts = {"failed": summary.failed, "blocked": summary.blocked, "delayed": summary.delayed}
-    troubled = [f"{number:,} {word}" for word, number in counts.items() if number]
+    troubled = [f"{number:,} {word}" for word, number in counts.items() if number] or ["none failed"]
+    if summary.paused:
+        troubled.insert(0, "paused")
     owner = verdict.facts.log.owner if verdict.facts.log is not None else None
     return (
         *found,
@@ -64,7 +66,7 @@ def stations(verdict: ApplicationVerdict, rate: float, target: str) -> tuple[Sta
                 _level(verdict, "collecting"), "units?status=collecting"),
         Station("Log", f"{summary.next_id:,}", "entries", f"owned by {owner}" if owner else "nobody owns it",
                 _level(verdict, "owner", "room in the log"), "log"),
-        Station("Apply", f"{applying:,}", f"{_units(applying)} to apply", ", ".join(troubled) or "none failed",
+        Station("Apply", f"{applying:,}", f"{_units(applying)} to apply", ", ".join(troubled),
                 _level(verdict, "applying", "failed units", "blocked units", "delayed units"), "apply"),
         Station("Target", f"{rate:,.1f}", "units/s", target, Level.OK, "apply"),
     )  # fmt: skip

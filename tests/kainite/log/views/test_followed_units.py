@@ -16,7 +16,7 @@ from support.growing_log import GrowingLog, P, one_entry
 
 
 def rows(units: FollowedUnits) -> list[LogRow]:
-    return [units.row(unit) for unit in (*units.dispatched(), *units.open.values())]
+    return [*map(units.row, units.dispatched()), *map(units.row, units.open.values())]
 
 
 def indexed(row: LogRow) -> LogRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kainite.log.format.entry import EntryKind, FragmentMeta, Outcome, UnitStatus
 from kainite.log.state.unit_filter import UnitFilter
+from kainite.log.state.unit_state import UnitState
 from kainite.log.views.followed_units import FollowedUnits
 from kainite.log.views.unit_search import all_tables, find
 from support.growing_log import GrowingLog, P, one_entry
@@ -34,6 +35,6 @@ def test_a_search_has_the_filters_meaning_pages_and_counts_of_all_statuses() -> 
     assert [row.uow for row in find(units, UnitFilter(statuses=("collecting",))).rows] == ["open-1"]
     assert all_tables(units) == ["a", "b", "c"]
     named = units.named("T-3")
-    assert named is not None
+    assert isinstance(named, UnitState)
     assert units.row(named).status == "failed"
     assert units.named("T-99") is None
