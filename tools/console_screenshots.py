@@ -50,7 +50,9 @@ def unit(number: int) -> Fragment:
     of_line = {"order_id": 1000 + number, "line": 1}
     line = Delta("sales.order_line", Operation.INSERT, of_line, {**of_line, "product": 4711, "qty": 2}, {})
     touched = Touched(frozenset([2 * number, 2 * number + 1]), frozenset(), ("sales.order", "sales.order_line"))
-    return Fragment(f"T-{number:05d}", (order, line), touched, (UnitEnd(2, None),))
+    now = epoch_ms()
+    committed, arrived = (now - 900) * 1_000_000, now - 400
+    return Fragment(f"T-{number:05d}", (order, line), touched, (UnitEnd(2, None),), time=committed, arrived_ms=arrived)
 
 
 class MadeUpJob:
@@ -86,7 +88,7 @@ class MadeUpJob:
         return Outcome(tid, UnitStatus.COMMITTED, tid % 4, None, epoch_ms())
 
 
-async def feed(owner: LogOwner, job: MadeUpJob, store: DynamoDBStore) -> None:
+async def feed(owner: LogOwner, job: MadeUpJob) -> None:
     """Appends units and applies them, for so many seconds."""
     draw, number = random.Random(2), 0
     for step in range(SECONDS * 2):
@@ -97,6 +99,14 @@ async def feed(owner: LogOwner, job: MadeUpJob, store: DynamoDBStore) -> None:
         owner.report(ReadingReport(frozenset(SHARDS), {shard: draw.random() * 2 for shard in SHARDS}))
         await asyncio.to_thread(job.step)
         await asyncio.sleep(0.5)
+
+
+async def renew(leases: LeaseTable, held: list[Lease]) -> None:
+    """Renews all leases each second, as the daemons that hold them."""
+    while True:
+        for place, lease in enumerate(held):
+            held[place] = await asyncio.to_thread(leases.renew, lease) or lease
+        await asyncio.sleep(1.0)
 
 
 async def look(console: ServedConsole) -> None:
@@ -114,7 +124,8 @@ async def main() -> None:
     """Makes the log, serves the console on it, and takes the pictures."""
     os.environ.update(AWS_ACCESS_KEY_ID="nobody", AWS_SECRET_ACCESS_KEY="nobody", AWS_EC2_METADATA_DISABLED="true")
     with tempfile.TemporaryDirectory() as folder, services.moto(Path(folder) / "moto.log") as address:
-        endpoint, file = address(), Path(folder) / "orders.properties"
+        os.chdir(folder)
+        endpoint, file = address(), Path("orders.properties")
         file.write_text(
             f"applicationName = orders\nstreamName = orders\nregionName = us-east-1\ndynamoDBEndpoint = {endpoint}\n"
             "unitsOfWork = true\nlogTableName = orders-log\nconsoleOperators = local\ntarget = sqlite:///orders.db\n"
@@ -123,18 +134,22 @@ async def main() -> None:
         dynamodb = services.dynamodb_client(endpoint)
         leases = LeaseTable(dynamodb, "orders")
         leases.create()
+        held = list[Lease]()
         for place, shard in enumerate(SHARDS):
             part, at = HashRange(place << 126, ((place + 1) << 126) - 1), Checkpoint(f"4966{place}0271", 3)
-            leases.put_new(Lease(shard, f"host-{1 + place % 2}", 7, at, hash_range=part))
+            held.append(Lease(shard, f"host-{1 + place % 2}", 7, at, hash_range=part))
+            leases.put_new(held[-1])
         store = DynamoDBStore(dynamodb, "orders-log")
         settings = LogSettings("orders-log", "host-1", enabled=True, put_interval=0, poll=0.1, heartbeat=0.5)
         async with owned_log(store, settings, UowSettings()) as owner, served_console(file) as console:
             job = MadeUpJob(store, owner, await asyncio.to_thread(mount, store, outcomes_partition("0"), "apply", 0.2))
-            feeding = asyncio.create_task(feed(owner, job, store))
+            feeding = asyncio.create_task(feed(owner, job))
+            renewing = asyncio.create_task(renew(leases, held))
             await asyncio.to_thread(console_looks, console)
             await look(console)
-            feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)
+            for task in (feeding, renewing):
+                task.cancel()
+            await asyncio.gather(feeding, renewing, return_exceptions=True)
 
 
 def console_looks(console: ServedConsole) -> None:
