@@ -40,6 +40,16 @@ REFUSED = (
     "Key (product)=(4711) is not present in table product"
 )
 FAILED, SECONDS = 300, 45
+TEXT = """applicationName = orders
+streamName = orders
+regionName = us-east-1
+dynamoDBEndpoint = {endpoint}
+kinesisEndpoint = {endpoint}
+unitsOfWork = true
+logTableName = orders-log
+target = sqlite:///orders.db
+consoleOperators = local
+"""
 SHOTS = {"overview": "", "units": "units", "unit": f"unit?uow=T-{FAILED + 2:05d}", "apply": "apply", "shards": "shards"}
 
 
@@ -105,7 +115,8 @@ async def renew(leases: LeaseTable, held: list[Lease]) -> None:
     """Renews all leases each second, as the daemons that hold them."""
     while True:
         for place, lease in enumerate(held):
-            held[place] = await asyncio.to_thread(leases.renew, lease) or lease
+            renewed = await asyncio.to_thread(leases.renew, lease)
+            held[place] = lease if renewed is None else renewed
         await asyncio.sleep(1.0)
 
 
@@ -126,11 +137,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder, services.moto(Path(folder) / "moto.log") as address:
         os.chdir(folder)
         endpoint, file = address(), Path("orders.properties")
-        file.write_text(
-            f"applicationName = orders\nstreamName = orders\nregionName = us-east-1\ndynamoDBEndpoint = {endpoint}\n"
-            "unitsOfWork = true\nlogTableName = orders-log\nconsoleOperators = local\ntarget = sqlite:///orders.db\n"
-            f"kinesisEndpoint = {endpoint}\n"
-        )
+        await asyncio.to_thread(file.write_text, TEXT.format(endpoint=endpoint))
         dynamodb = services.dynamodb_client(endpoint)
         leases = LeaseTable(dynamodb, "orders")
         leases.create()

@@ -9,20 +9,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kainite.cli.carried_out import carry_out, timeout_option
+from kainite.base.errors import LogRequestError
 from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.times import TIME, epoch_ms_option
 from kainite.log.format.entry import OperationResult
-from kainite.operations.carrying_out import Operations
+from kainite.operations.carrying_out import TIMEOUT_S, Operations
 from kainite.operations.history import OperationRecord
-from kainite.operations.operation import HandOverLog, PauseApply, ResumeApply
+from kainite.operations.inbox import this_person
+from kainite.operations.operation import HandOverLog, OwnersOperation, PauseApply, ResumeApply
 from kainite.settings import load
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 _COLOURS = {OperationResult.FAILED: "red", OperationResult.REFUSED: "yellow", OperationResult.ASKED: "cyan"}
+
+
+timeout_option = click.option(
+    "--timeout", default=TIMEOUT_S, show_default=True, metavar="SECONDS", help="How long to wait for the answer."
+)
 
 
 @click.command("pause")
@@ -115,3 +121,17 @@ def _table(found: list[OperationRecord]) -> Table:
         cells = (time, record.who, record.what, record.about, record.result, record.outcome, record.why)
         table.add_row(*map(Text, cells), style=_COLOURS.get(OperationResult(record.result)))
     return table
+
+
+def carry_out(properties: Path, operation: OwnersOperation, why: str, timeout: float) -> None:
+    """Has the log's owner carry an operation out, and says what it has answered.
+
+    Raises:
+        LogRequestError: it was refused.
+        LogUnavailableError: no answer came in time.
+    """
+    operations = Operations(load(properties, needs=("applicationName",)))
+    outcome = operations.carry_out(operation, this_person(), why, timeout=timeout)
+    if outcome.result is OperationResult.REFUSED:
+        raise LogRequestError(outcome.sentence)
+    say(outcome.sentence)

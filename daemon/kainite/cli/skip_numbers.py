@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kainite.cli.carried_out import carry_out, timeout_option
+from kainite.cli.log_control import carry_out, timeout_option
 from kainite.cli.options import properties_option, why_option
 from kainite.operations.operation import SkipNumbers
 from kainite.uow.delta import MAX_NATURAL

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from typing import assert_never
 
 from kainite.aws import clients as aws
-from kainite.base.errors import FleetUnavailableError, KainiteError, LeaseTableUnavailableError
+from kainite.base.errors import FleetError, FleetUnavailableError, KainiteError
 from kainite.fleet.declared import declared_duties
 from kainite.fleet.operator import Operator
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
+from kainite.kinesis.client import StreamClient
+from kainite.leases.administration.reset import CheckpointChange
+from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.format.entry import OperationKind, OperationResult
+from kainite.log.state.operations import shortened
+from kainite.operations.checkpoints import consequences, in_words, planned, reset
 from kainite.operations.duties import change_fleet, kind_and_subject, preview_fleet
 from kainite.operations.history import OperationRecord, read_history
 from kainite.operations.inbox import Asker, leave, take_answer
@@ -20,6 +26,7 @@ from kainite.operations.operation import (
     AnyOperation,
     ChangeDuty,
     DiscardUnits,
+    FleetOperation,
     HandOverLog,
     MoveDuty,
     OperationOutcome,
@@ -28,6 +35,7 @@ from kainite.operations.operation import (
     Preview,
     Rebalance,
     RemoveDuty,
+    ResetCheckpoints,
     ResumeApply,
     RetryUnits,
     SetDormancy,
@@ -65,6 +73,11 @@ class Operations:
         )
 
     @cached_property
+    def leases(self) -> LeaseTable:
+        """Returns the lease table."""
+        return LeaseTable(aws.client("dynamodb", self._settings.aws), self._settings.leases.table)
+
+    @cached_property
     def fleet(self) -> DynamoDBFleetStore:
         """Returns the fleet's table."""
         fleet = self._settings.fleet
@@ -79,6 +92,11 @@ class Operations:
         match operation:
             case RetryUnits() | DiscardUnits():
                 return preview_units(*self.log, operation)
+            case ResetCheckpoints():
+                changes = self.plan_reset(operation)
+                follows = consequences(changes) if self._settings.log.enabled else ()
+                does = f"set the checkpoints of shards: {in_words(changes) or 'nothing to change'}"
+                return Preview(does, details=tuple(follows))
             case SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
                 return _preview_owners(operation)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
@@ -116,43 +134,63 @@ class Operations:
         match operation:
             case RetryUnits() | DiscardUnits():
                 return resolve_units(*self.log, operation, asker, timeout, tell)
+            case ResetCheckpoints():
+                return self.reset(operation, self.plan_reset(operation), asker, tell)
             case SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
                 return self._ask_owner(operation, asker, timeout)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 operator = Operator(self.fleet, who, why)
                 return self.recorded(
-                    *kind_and_subject(operation), asker, lambda: change_fleet(operator, operation, self._declared)
+                    *kind_and_subject(operation), asker, lambda: _done(operator, operation, self._declared)
                 )
             case _:
                 assert_never(operation)
+
+    def plan_reset(self, operation: ResetCheckpoints) -> tuple[CheckpointChange, ...]:
+        """Returns what a reset would change; errors as :func:`~kainite.operations.checkpoints.planned`."""
+        settings = self._settings
+        stream = StreamClient(aws.client("kinesis", settings.aws), settings.stream.name, settings.stream.arn)
+        return planned(self.leases, stream, settings.leases.failover, operation)
+
+    def reset(
+        self, operation: ResetCheckpoints, changes: Sequence[CheckpointChange], asker: Asker, tell: Tell
+    ) -> OperationOutcome:
+        """Resets checkpoints as planned, and has it recorded; arguments and errors as :meth:`carry_out`."""
+        return self.recorded(
+            OperationKind.RESET, in_words(changes), asker,
+            lambda: reset(self.leases, changes, tell, force=operation.force),
+        )  # fmt: skip
 
     def history(self, since_ms: int = 0) -> list[OperationRecord]:
         """Returns what people did since a time, oldest first; arguments and errors as :func:`read_history`."""
         return read_history(*self.log, since_ms)
 
-    def recorded(self, what: OperationKind, about: str, asker: Asker, carry_out: Callable[[], str]) -> OperationOutcome:
+    def recorded(
+        self, what: OperationKind, about: str, asker: Asker, carry_out: Callable[[], OperationOutcome]
+    ) -> OperationOutcome:
         """Carries out what the log does not carry: recorded as asked before, and with its outcome afterwards.
 
         Args:
             what, about: the kind of operation, and what it is about.
             asker: who asks, and why.
-            carry_out: does it, and returns the outcome as a sentence; an error that waiting does not mend is a refusal.
+            carry_out: does it, and returns the outcome.
 
         Raises:
             KainiteError: it was not done, or nobody knows; the record says that it failed, if that could be written.
         """
         if not self._settings.log.enabled:
-            return _done(carry_out)
+            return carry_out()
         store, partition = self.log
-        request = {"action": RECORD, "what": what.value, "about": about}
+        request = {"action": RECORD, "what": what.value, "about": shortened(about)}
         of = store.put_request(partition, asker.signed(request))
         try:
-            outcome = _done(carry_out)
+            outcome = carry_out()
         except BaseException as error:
-            ended = {"result": OperationResult.FAILED.value, "outcome": str(error) or type(error).__name__}
-            store.put_request(partition, asker.signed(request | {"of": of} | ended))
+            ended = {"result": OperationResult.FAILED.value, "outcome": shortened(str(error) or type(error).__name__)}
+            with contextlib.suppress(KainiteError):
+                store.put_request(partition, asker.signed(request | {"of": of} | ended))
             raise
-        ended = {"result": outcome.result.value, "outcome": outcome.sentence}
+        ended = {"result": outcome.result.value, "outcome": shortened(outcome.sentence)}
         store.put_request(partition, asker.signed(request | {"of": of} | ended))
         return outcome
 
@@ -167,12 +205,12 @@ class Operations:
         return OperationOutcome(result, answer["message"])
 
 
-def _done(carry_out: Callable[[], str]) -> OperationOutcome:
+def _done(operator: Operator, operation: FleetOperation, declared: Callable[[], Container[str]]) -> OperationOutcome:
     try:
-        return OperationOutcome(OperationResult.DONE, carry_out())
-    except (FleetUnavailableError, LeaseTableUnavailableError):
+        return OperationOutcome(OperationResult.DONE, change_fleet(operator, operation, declared))
+    except FleetUnavailableError:
         raise
-    except KainiteError as error:
+    except FleetError as error:
         return OperationOutcome(OperationResult.REFUSED, str(error))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from kainite.base.checkpoint import Checkpoint
 from kainite.fleet.model.records import Command, Work
 from kainite.log.format.entry import OperationResult
 from kainite.log.state.unit_filter import UnitFilter
@@ -124,10 +125,25 @@ class Rebalance:
     """Asks the fleet's leader to even the load."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResetCheckpoints:
+    """Sets checkpoints, so that shards are read from another position on.
+
+    Attributes:
+        to: the position, or a time in epoch seconds from which on records are delivered again.
+        shards: the shards; empty: all.
+        force: take the leases from workers that hold them.
+    """
+
+    to: Checkpoint | float
+    shards: tuple[str, ...] = ()
+    force: bool = False
+
+
 UnitOperation: TypeAlias = RetryUnits | DiscardUnits
 OwnersOperation: TypeAlias = SkipNumbers | PauseApply | ResumeApply | HandOverLog
 FleetOperation: TypeAlias = AddDuty | RemoveDuty | ChangeDuty | MoveDuty | SetDormancy | ShutDownWorker | Rebalance
-AnyOperation: TypeAlias = UnitOperation | OwnersOperation | FleetOperation
+AnyOperation: TypeAlias = UnitOperation | OwnersOperation | FleetOperation | ResetCheckpoints
 
 DORMANCY = {True: Command.DISABLE, False: Command.ENABLE}
 
@@ -143,6 +159,7 @@ class Preview:
         among: how many failed units there are in all.
         behind: how many units wait for those units.
         asks: whether it had better be confirmed: it ends or loses something.
+        details: sentences about each of some shards, and about what follows.
     """
 
     does: str
@@ -151,6 +168,7 @@ class Preview:
     among: int | None = None
     behind: int = 0
     asks: bool = True
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +178,9 @@ class OperationOutcome:
     Attributes:
         result: ASKED where somebody else carries it out, and it is not known yet whether that has happened.
         sentence: says it.
-        count, refused: of an operation on units: so many were changed, and so many not.
-        details: sentences about each of some units.
+        count: of an operation on units: so many were changed.
+        refused: so many units, or shards, were not changed.
+        details: sentences about each of some units or shards.
     """
 
     result: OperationResult

@@ -342,7 +342,7 @@ class LogOwner:
             self._marks.now(self.state, self.durable_id),
             len(self._queue),
             str(self.backlog() or ""),
-            str(self.held_by() or ""),
+            str(self._lag.long_held_by(self.state) or self._turns.held_by(self.state) or ""),
             tuple(ShardFigure(shard, behind) for shard, behind in self._waiting.behind().items()),
         )
         return summary_of(self.state, figures)

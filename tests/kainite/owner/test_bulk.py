@@ -54,7 +54,7 @@ async def test_a_later_owner_goes_on_where_the_first_one_was_killed(log: OwnedLo
             raise LogUnavailableError("killed")
         await write(decide)  # type: ignore[arg-type]
 
-    log.write = killed  # type: ignore[method-assign, assignment]
+    log.write = killed  # type: ignore[method-assign]
     with pytest.raises(LogUnavailableError):
         await BulkRequest("r", request, UowSettings()).run(log)
     resolved = [name for name, status in log.statuses().items() if status is IN_PROGRESS and name != "F"]

@@ -87,8 +87,9 @@ def paused_in_words(pause: OperationMeta) -> str:
 def bounded(operation: OperationMeta) -> OperationMeta:
     """Returns the operation with texts of at most :data:`MOST_TEXT` characters."""
     texts = ("id", "what", "about", "who", "why", "result", "outcome")
-    return msgspec.structs.replace(operation, **{name: _short(getattr(operation, name)) for name in texts})
+    return msgspec.structs.replace(operation, **{name: shortened(getattr(operation, name)) for name in texts})
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """Returns a text with at most :data:`MOST_TEXT` characters."""
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
