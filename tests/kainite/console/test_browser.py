@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import expect
@@ -123,7 +124,7 @@ async def test_a_restart_is_told_and_passes(log_world: LogWorld) -> None:
 
 async def test_each_page_is_readable_dark_small_and_without_scripts(log_world: LogWorld, tmp_path: Path) -> None:
     file = allow(log_world.properties, consoleOperators="local")
-    looks = {
+    looks: dict[str, dict[str, Any]] = {
         "light": {},
         "dark": {"color_scheme": "dark"},
         "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
