@@ -16,8 +16,8 @@ failed       nothing                                        –
 ===========  =============================================  ==========================================================
 
 Applying is paused from the latest PAUSE that was carried out to the next RESUME. The pause is an operation of the log:
-it outlives every owner and every apply job. The apply job reads it before it selects units (:mod:`kainite_spark.driver.
-job`), and finishes the micro-batch that is under way.
+it outlives every owner and every apply job. The apply job reads it before it selects units, and finishes the
+micro-batch that is under way (:mod:`kainite_spark.driver.job`).
 
 The latest :data:`MOST` operations are remembered, each below :data:`MOST_TEXT` characters a text, whatever is asked:
 about 2 MB of a snapshot at most. A pause is remembered for as long as it lasts.
