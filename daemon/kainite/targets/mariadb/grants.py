@@ -16,7 +16,7 @@ _ALL: Final = "ALL PRIVILEGES"
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class TableGrant:
     """Rights on the tables that two patterns match."""
 
     rights: frozenset[str]
@@ -29,16 +29,16 @@ class Grant:
         return bool(there) and (right in self.rights or _ALL in self.rights)
 
 
-def grants_of(lines: Iterable[str]) -> tuple[Grant, ...]:
+def grants_of(lines: Iterable[str]) -> tuple[TableGrant, ...]:
     """Returns the grants on whole tables; rights on single columns are left out."""
     return tuple(
-        Grant(_rights(found["rights"]), _pattern(found["schema"], wild=True), _pattern(found["table"], wild=False))
+        TableGrant(_rights(found["rights"]), _pattern(found["schema"], wild=True), _pattern(found["table"], wild=False))
         for line in lines
         if (found := _GRANT.match(line))
     )
 
 
-def lacking(grants: Iterable[Grant], wanted: Iterable[str], schema: str, table: str) -> list[str]:
+def lacking(grants: Iterable[TableGrant], wanted: Iterable[str], schema: str, table: str) -> list[str]:
     """Returns those of the rights that no grant gives on a table."""
     known = list(grants)
     return [right for right in wanted if not any(grant.gives(right, schema, table) for grant in known)]

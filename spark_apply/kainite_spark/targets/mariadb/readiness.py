@@ -15,7 +15,7 @@ from kainite.doctor.clocks import clock_finding, timed
 from kainite.doctor.finding import DoctorFinding, warned, well, wrong
 from kainite.targets.mariadb.address import server_of
 from kainite.targets.mariadb.connection import connect
-from kainite.targets.mariadb.grants import Grant, grants_of, lacking
+from kainite.targets.mariadb.grants import TableGrant, grants_of, lacking
 from kainite.uow.canonical import canonical_of, is_opaque
 from kainite.uow.catalogue.tables import Table
 from kainite_spark.targets.mariadb import ledger
@@ -61,7 +61,7 @@ def _server(server: dict[str, Any]) -> Iterator[DoctorFinding]:
 
 
 def _own_tables(
-    connection: pymysql.connections.Connection, schema: str, role: str, grants: tuple[Grant, ...]
+    connection: pymysql.connections.Connection, schema: str, role: str, grants: tuple[TableGrant, ...]
 ) -> Iterator[DoctorFinding]:
     found = {row["name"] for row in _rows(connection, _TABLES, schema)}
     for name in ledger.TABLES:
@@ -71,7 +71,7 @@ def _own_tables(
 
 
 def _tables(
-    connection: pymysql.connections.Connection, tables: list[Table], role: str, grants: tuple[Grant, ...]
+    connection: pymysql.connections.Connection, tables: list[Table], role: str, grants: tuple[TableGrant, ...]
 ) -> Iterator[DoctorFinding]:
     engines = {
         (schema, row["name"]): row["engine"]

@@ -172,7 +172,7 @@ class MariadbSession:
         with self._transaction() as connection:
             _check_fence(connection, fence)
             hooked = self._triggers.read(connection).hooked
-            sent = _Sent(connection, fence, self._present, self._schema)
+            sent = _SentPackets(connection, fence, self._present, self._schema)
             with values_refused():
                 sent.acknowledge(units)
                 for statement in planned(hooked):
@@ -190,7 +190,7 @@ class MariadbSession:
 
 
 @dataclass(slots=True)
-class _Sent:
+class _SentPackets:
     """The statements of a transaction: those that wait for their packet, and what follows from the answers."""
 
     connection: pymysql.connections.Connection

@@ -87,6 +87,6 @@ def test_a_driver_has_an_extra_and_no_shard_host_may_load_it(kind: TargetKind) -
 
 
 def test_packages_and_extras_are_found() -> None:
-    assert driver_packages() == ("psycopg",)
+    assert driver_packages() == ("psycopg", "pymysql")
     assert extra_with("psycopg") == "postgresql"
     assert extra_with("requests") is None
