@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 PROGRAM: Final = Path(sys.prefix) / "peers/chromium/chromium"
 AXE: Final = Path(sys.prefix) / "peers/node/node_modules/axe-core/axe.min.js"
 SCREENSHOTS: Final = "KAINITE_SCREENSHOTS"
 """Names the variable with the folder that gets screenshots; without it they go to the test's own folder."""
+
+expect.set_options(timeout=60_000)  # a loaded machine takes its time for a page
 
 
 @dataclass

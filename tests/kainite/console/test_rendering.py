@@ -16,7 +16,7 @@ def test_what_comes_from_outside_is_text() -> None:
     text = "<script>\u202eexe \x1b[2J password=geheim"
     assert rendered("{{ text }}", text=text) == "&lt;script&gt;\\u202eexe \\x1b[2J password=***"
     assert rendered('<a title="{{ text }}">', text='" onclick="x') == '<a title="&#34; onclick=&#34;x">'
-    assert rendered("{{ none }}{{ number }}", none=None, number=3) == "3"
+    assert rendered("{{ missing }}{{ number }}", missing=None, number=3) == "3"
 
 
 def test_values_of_rows_keep_what_looks_like_a_secret_and_lose_a_known_one() -> None:
