@@ -22,25 +22,22 @@ from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
 from kainite.replicate.ends import ReplicaEnds, ends_of, target_session
-from kainite.replicate.findings import CheckFinding, CheckVerdict, is_ready
+from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.new_file import write_properties
 from kainite.replicate.status import ReplicaStatus, one_line, status_of
 from kainite.settings import Settings
 from kainite_spark.cli import stopping
+from kainite_spark.cutover_cli import cutover
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
+from kainite_spark.load.findings_table import print_findings
 from kainite_spark.load.hook_checks import look_at_hooks
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.runner import SparkStepRunner
 from kainite_spark.targets.opening import open_target
 
 _TELL_S: Final = 5.0
-_MARKS: Final = {
-    CheckVerdict.OK: ("✓", "green"),
-    CheckVerdict.WARNING: ("!", "yellow"),
-    CheckVerdict.WRONG: ("✗", "bold red"),
-}
 
 
 @click.group()
@@ -53,7 +50,11 @@ def replicate() -> None:
       kainite replicate init -p shop.properties --write
       kainite replicate load -p shop.properties
       kainite replicate status -p shop.properties
+      kainite replicate cutover -p shop.properties
     """
+
+
+replicate.add_command(cutover)
 
 
 @replicate.command()
@@ -88,7 +89,7 @@ def init(
     else:
         for line in done:
             say(line)
-        _print(findings)
+        print_findings(findings)
     return 0 if is_ready(findings) else 1
 
 
@@ -189,18 +190,6 @@ def _tell(status: ReplicaStatus, *, as_json: bool) -> None:
         say_json(status.as_json())
     else:
         say(one_line(status))
-
-
-def _print(findings: list[CheckFinding]) -> None:
-    table = RichTable(box=None, show_header=False, pad_edge=False)
-    table.add_column()
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for finding in findings:
-        mark, style = _MARKS[finding.verdict]
-        mend = f"\n→ {finding.mend}" if finding.mend else ""
-        table.add_row(Text(mark, style), Text(finding.about), Text(f"{finding.found}{mend}"))
-    stdout().print(table)
 
 
 def _print_status(found: ReplicaStatus) -> None:

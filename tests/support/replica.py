@@ -20,6 +20,7 @@ from amazon_kclpy import messages
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.log.contract import LogStore
 from kainite.processors.frame import DeltaProcessor
 from kainite.processors.row_pieces import RecentPieces
 from kainite.processors.searched_stream import no_stream
@@ -86,6 +87,11 @@ class Replica:
         """Returns the units that are not committed, with their causes."""
         units = self._world.log.state.units.values()
         return {unit.uow: f"{unit.status.value}: {unit.cause}" for unit in units}
+
+    @property
+    def store(self) -> LogStore:
+        """Returns the store of the log, whose partition is ``0``."""
+        return self._world.store
 
     def values(self, table: str, column: str | None = None) -> tuple[list[str], list[str]]:
         """Returns the rows of a table, or a column's values, in the source and in the target."""

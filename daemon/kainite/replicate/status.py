@@ -27,6 +27,8 @@ _STATEMENTS: Final = f"""
                     FILTER (WHERE cause IS NOT NULL), '{{}}') AS refused
     FROM kainite_load_step WHERE log_partition = %s AND stage >= {STATEMENT_STAGE}"""
 
+_AFTER_THE_LOAD: Final = (LoadState.LIVE, LoadState.CUT_OVER)
+
 
 class TableState(StrEnum):
     """The state of a table of the target."""
@@ -65,7 +67,7 @@ class ReplicaStatus:
 
     Attributes:
         state: the load's state; None where there is no load.
-        consistent: whether the target is a state that the source had.
+        consistent: whether the target is a state that the source had; after a cut-over, what it was then.
         position: the consistent point; None where there is none yet.
         source: the source, as ``system identifier/database``.
         began_at, live_at: when the load began, and when it was live, in ISO 8601.
@@ -120,7 +122,7 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         seconds = _seconds(load)
     return ReplicaStatus(
         load.state,
-        consistent=load.state is LoadState.LIVE,
+        consistent=load.state in _AFTER_THE_LOAD,
         position=None if load.position is None else format_lsn(load.position),
         source=load.source,
         began_at=_iso(load.began_ms),
@@ -165,7 +167,7 @@ def _table(row: Any, state: LoadState) -> TableStatus:
 
 
 def _state(row: Any, state: LoadState) -> TableState:
-    if state is LoadState.LIVE:
+    if state in _AFTER_THE_LOAD:
         return TableState.LIVE
     if row.cause is not None:
         return TableState.FAILED

@@ -111,7 +111,7 @@ class LoadJob:
         Raises:
             SettingsError: source or target are behind a pooler in transaction mode.
             SourceError: no point could be made, the slot is missing, or snapshots were lost again and again.
-            CatalogueError: the target has rows from elsewhere, or its foreign keys form a cycle.
+            CatalogueError: the target has rows from elsewhere, or was cut over, or its foreign keys form a cycle.
             TargetRejectedError: steps were refused; the message has the causes.
             TargetFencedError: another load has taken over.
             TargetError: another load runs.
