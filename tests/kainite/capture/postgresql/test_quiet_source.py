@@ -9,6 +9,7 @@ from kainite.base.errors import SourceError
 from kainite.capture.postgresql.quiet_source import watching
 from kainite.capture.postgresql.replication import SourceSlot
 from support.replicas import run
+from support.waiting import eventually
 
 
 def test_a_marker_lies_behind_the_point_also_in_a_source_that_is_closed(source: SourceSlot) -> None:
