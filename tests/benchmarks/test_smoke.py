@@ -73,3 +73,15 @@ def test_the_commands_of_a_person_who_looks_are_timed() -> None:
     found = measured("commands.py", "--units", "2000", "--rounds", "1")
     assert found.keys() >= {"--help", "status", "log show --limit 20", "leases"}
     assert all(timed["processor"] > 0 for timed in found.values())
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_a_load_is_measured_beside_a_dump() -> None:
+    command = ["--rows", "2000", "--databases", "narrow", "--methods", "kainite", "pg_dump | psql"]
+    done = subprocess.run([sys.executable, str(BENCHMARKS / "load.py"), "--json", *command], capture_output=True,
+                          text=True, check=False, timeout=200)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["method"], one["rows"]) for one in found] == [("kainite", 2000), ("pg_dump | psql", 2000)]
+    assert found[0]["worker_peak_mb"] > 0
