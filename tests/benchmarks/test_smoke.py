@@ -47,6 +47,14 @@ def test_the_log_takes_units_and_counts_what_they_cost() -> None:
     assert found["log"]["wcu"] > 0
 
 
+@pytest.mark.timeout(240)
+def test_a_shard_is_read_by_polling_and_by_fan_out() -> None:
+    found = measured("fan_out.py", "--records", "400", "--arrivals", "3")
+    assert [one["way"] for one in found["backlog"]] == ["polling", "HTTP/1.1", "HTTP/2"]
+    assert [one["way"] for one in found["latency"]] == ["polling, 200 ms", "HTTP/1.1", "HTTP/2"]
+    assert all(one["cpu_us_per_record"] > 0 for one in found["backlog"])
+
+
 def test_each_step_of_a_unit_in_the_log_is_measured() -> None:
     found = measured("log_codec.py", "--units", "200", "--rounds", "1")
     assert found.keys() >= {"collect", "encode", "decode", "fold", "snapshot written", "snapshot read"}

@@ -80,8 +80,10 @@ OTHERS = {
     "log serve",
     "log skip",
     "log who",
+    "replicate add",
     "replicate init",
     "replicate load",
+    "replicate reload",
     "replicate status",
     "status",
 }

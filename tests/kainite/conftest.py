@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from kainite.log.contract import LogStore
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.store.memory import MemoryStore
+from support.certificates import Authority
 from support.daemon_world import World
 from support.dynamodb_doubles import STRIPED, Double, Doubles
 from support.fanout_double import FanOutDouble
@@ -28,9 +30,29 @@ def double() -> Iterator[KinesisDouble]:
 
 
 @pytest.fixture
-def pushing(double: KinesisDouble) -> Iterator[FanOutDouble]:
-    """Yields a double of SubscribeToShard beside ``double``."""
+def pushing_http1(double: KinesisDouble) -> Iterator[FanOutDouble]:
+    """Yields a double of SubscribeToShard beside ``double``, over HTTP/1.1."""
     pushing = FanOutDouble(double)
+    yield pushing
+    pushing.close()
+
+
+@pytest.fixture
+def pushing(pushing_http1: FanOutDouble) -> FanOutDouble:
+    """Returns the double of SubscribeToShard that most tests use."""
+    return pushing_http1
+
+
+@pytest.fixture
+def pushing_http2(double: KinesisDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FanOutDouble]:
+    """Yields a double as :func:`pushing_http1` over HTTP/2; boto3 and the daemon trust its certificate."""
+    authority = Authority(tmp_path, "authority")
+    certificate = authority.sign("kinesis")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate.certificate, certificate.key)
+    tls.set_alpn_protocols(["h2", "http/1.1"])
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(authority.trust))
+    pushing = FanOutDouble(double, tls)
     yield pushing
     pushing.close()
 

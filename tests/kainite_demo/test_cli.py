@@ -47,5 +47,5 @@ def test_three_things_to_try_next_are_told_by_the_name_that_was_called() -> None
 
     assert first == "Next:"
     assert [line.split()[:2] for line in tries] == [
-        [".venv/bin/kainite", word] for word in ("demo", "new-processor", "run")
+        [".venv/bin/kainite", word] for word in ("demo", "new-processor", "demo")
     ]

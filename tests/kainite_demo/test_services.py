@@ -10,6 +10,7 @@ import pytest
 from kainite.base.errors import DemoError
 from kainite_demo.services import create_stream, dynamodb_client, environment, kinesis_client, moto, running
 from support.names import unique
+from support.names_of_all import stream_names, table_names
 
 
 def test_an_address_where_nobody_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,8 +23,7 @@ def test_an_address_where_nobody_answers_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def tables(endpoint: str) -> list[str]:
-    pages = dynamodb_client(endpoint).get_paginator("list_tables").paginate()
-    return [name for page in pages for name in page["TableNames"]]
+    return table_names(dynamodb_client(endpoint))
 
 
 def make_table(endpoint: str, name: str) -> None:
@@ -45,7 +45,7 @@ def test_at_an_address_only_what_is_named_after_the_run_is_deleted(moto_endpoint
 
     assert other in tables(moto_endpoint)
     assert f"{name}-log" not in tables(moto_endpoint)
-    assert name not in kinesis_client(moto_endpoint).list_streams()["StreamNames"]
+    assert name not in stream_names(kinesis_client(moto_endpoint))
 
 
 def test_a_run_that_made_nothing_leaves_without_an_error(moto_endpoint: str) -> None:

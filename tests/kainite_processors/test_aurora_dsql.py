@@ -7,6 +7,7 @@ placeholder (the name of a row in pieces) it is replaced.
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
 from kainite_processors.aurora_dsql import expected
 from support.names import unique
-from support.processor_child import Child
+from support.processor_child import Child, command_of
 
 TX = "ffthunp5stx6ffs2vyfqoatmfu"
 COMMITTED = 1705318200000000000
@@ -141,13 +142,34 @@ def test_an_update_of_a_row_that_is_all_key_writes_the_key(child: Child) -> None
     assert delta["row"] == delta["key"] == {"order_id": 1, "item_id": 2}
 
 
-def test_upserts_can_be_asked_for(tables: Path) -> None:
-    child = started("--tables", str(tables), "--upserts", "--prefix", "eu-")
-    emitted = child.records(record("c", after=ITEM), record("u", after=ITEM), record("d", before=ITEM))
-    assert [(delta["uow"], delta["op"]) for delta in emitted] == [
-        (f"eu-{TX}", "upsert"), (f"eu-{TX}", "upsert"), (f"eu-{TX}", "delete"),
+OF_AN_ITEM = (record("c", after=ITEM), record("u", after=ITEM), record("d", before=ITEM))
+
+
+@pytest.mark.parametrize("until", ["2024-01-15T11:30:00Z", "2024-01-15 12:30:00+01:00"])
+def test_what_a_copy_may_have_already_is_written_whatever_the_target_has(tables: Path, until: str) -> None:
+    child = started("--tables", str(tables), "--copied-until", until, "--prefix", "eu-")
+    emitted = child.records(*OF_AN_ITEM)
+    assert [(delta["uow"], delta["op"], delta.get("mayMiss")) for delta in emitted] == [
+        (f"eu-{TX}", "upsert", None), (f"eu-{TX}", "upsert", None), (f"eu-{TX}", "delete", True),
     ]  # fmt: skip
     child.close()
+
+
+def test_what_committed_after_the_copy_is_a_change_of_what_is_there(tables: Path) -> None:
+    child = started("--tables", str(tables), "--copied-until", "2024-01-15T11:29:59.999999Z")
+    assert [(delta["op"], delta.get("mayMiss")) for delta in child.records(*OF_AN_ITEM)] == [
+        ("insert", None), ("update", None), ("delete", None),
+    ]  # fmt: skip
+    child.close()
+
+
+@pytest.mark.parametrize(
+    ("until", "why"), [("yesterday", "Invalid isoformat"), ("2024-01-15T10:30:00", "has no time zone")]
+)
+def test_a_time_of_the_copy_that_is_none_is_named(until: str, why: str) -> None:
+    ran = subprocess.run([*command_of("aurora_dsql"), "--copied-until", until], capture_output=True, check=False)
+    assert ran.returncode == 2
+    assert why in ran.stderr.decode()
 
 
 def test_tables_that_are_left_out_have_no_deltas(tables: Path) -> None:
@@ -222,7 +244,7 @@ EVENTS = [
 
 
 @pytest.mark.parametrize("lacks", ["table", "column"])
-@pytest.mark.parametrize("options", [(), ("--absent", "keep"), ("--upserts",)])
+@pytest.mark.parametrize("options", [(), ("--absent", "keep"), ("--copied-until", "2100-01-01T00:00Z")])
 def test_changes_of_what_no_file_knows_are_applied_as_if_it_had_been_known(
     tmp_path: Path, catalogue: Path, lacks: str, options: tuple[str, ...]
 ) -> None:

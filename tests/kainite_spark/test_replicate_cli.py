@@ -8,8 +8,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,8 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
 from kainite.replicate.ends import ReplicaEnds
 from support.postgresql_source import source
-from support.replicas import Loading
+from support.replica import replica
+from support.replicas import LOG, Loading, run
 from support.waiting import eventually
 
 __all__ = ["source"]
@@ -36,6 +39,7 @@ FILL = """
     INSERT INTO item SELECT n, 'item ' || n FROM generate_series(1, 2000) n;
     INSERT INTO line SELECT n, n FROM generate_series(1, 2000) n;
 """
+_LOADING = "SELECT count(*) FROM kainite_load_table WHERE state = 'loading'"
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def file(source: SourceSlot, postgres: str, tmp_path: Path, kinesis: Any, moto_e
         "extractorName": f"{PROGRAM} --source {source.url!r} --slot {source.slot} --publication changes",
         "extractorMode": "cyclic", "extractorOffsets": "kainite", "extractorOffsetFile": "shop.offset",
         "unitsOfWork": "true", "uowOrder": "dense", "kinesisEndpoint": moto_endpoint, "regionName": "us-east-1",
-        "applyMaster": "local[2]",
+        "applyMaster": "local[2]", "logTableName": "log", "logPartition": "0",
     }  # fmt: skip
     path = tmp_path / "shop.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
@@ -59,8 +63,8 @@ def kainite(*words: str) -> tuple[int, str]:
 
 
 @contextmanager
-def load(file: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "kainite", "replicate", "load", "-p", str(file), "--json"]
+def load(file: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "kainite", "replicate", *(words or ("load",)), "-p", str(file), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -83,8 +87,12 @@ def waits(world: Loading) -> bool:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    children = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in children if "pyspark.daemon" in " ".join(child.cmdline())]
+    found = []
+    for child in psutil.Process(process.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # one that has just ended
+            if "pyspark.daemon" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 def test_the_list_is_printed_with_marks_and_the_exit_code_tells(source: SourceSlot, file: Path) -> None:
@@ -115,7 +123,7 @@ def test_a_settings_file_is_written_and_then_read(source: SourceSlot, postgres: 
 def test_a_killed_driver_and_killed_workers_lose_and_double_nothing(
     source: SourceSlot, postgres: str, file: Path
 ) -> None:
-    world = Loading(ReplicaEnds(source, postgres, "shop-log/0"), 0)
+    world = Loading(ReplicaEnds(source, postgres, LOG), 0)
     world.in_source(TABLES, FILL)
     world.in_target(TABLES.replace("DROP TABLE item, note;", ""))
     assert kainite("init", "-p", str(file), "--write")[0] == 0
@@ -142,3 +150,48 @@ def test_a_killed_driver_and_killed_workers_lose_and_double_nothing(
     assert code == 0
     assert "each state from here on is one that the source had" in output
     assert json.loads(kainite("status", "-p", str(file), "--json")[1])["consistent"]
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(600)
+def test_tables_are_added_and_loaded_again_while_units_are_applied_and_the_driver_is_killed(
+    source: SourceSlot, postgres: str, file: Path
+) -> None:
+    over = threading.Event()
+    with replica(source, postgres, TABLES.replace("DROP TABLE item, note;", "")) as made, ThreadPoolExecutor(1) as pool:
+        world = Loading(ReplicaEnds(source, postgres, LOG), 0)
+        world.in_source(FILL)
+        world.load()
+        following = pool.submit(made.follow, over)
+        try:
+            world.in_target("UPDATE item SET name = 'drifted' WHERE id % 3 = 0")
+            with psycopg.connect(source.url) as writer, load(file, "reload", "item") as first:
+                # The point waits for this one, behind the transaction in which deltas begin to be held.
+                writer.execute("DELETE FROM line WHERE id = 5")
+                eventually(lambda: world.in_target(_LOADING) == [(1,)], 240)
+                os.kill(first.pid, signal.SIGKILL)
+                first.wait()
+                writer.rollback()
+            world.in_source("UPDATE item SET name = 'new' WHERE id < 100", "DELETE FROM line WHERE id > 1990")
+            code, output = kainite("status", "-p", str(file))
+            assert code == 1
+            assert re.search(r"public.item +loading", output)
+            assert "foreign key public.line line_item_id_fkey" in output
+            run(source.url, "CREATE TABLE more (id int PRIMARY KEY, item_id int REFERENCES item)",
+                "INSERT INTO more SELECT n, n FROM generate_series(1, 50) n")  # fmt: skip
+            run(postgres, "CREATE TABLE more (id int PRIMARY KEY, item_id int REFERENCES item)")
+            with load(file, "reload", "item") as second:
+                output, errors = second.communicate(timeout=300)
+            assert second.returncode == 0, errors
+            assert json.loads(output.splitlines()[-1])["consistent"]
+            with load(file, "add", "more") as third:
+                output, errors = third.communicate(timeout=300)
+            assert third.returncode == 0, errors
+            eventually(lambda: world.differences() == {})
+            code, output = kainite("add", "more", "-p", str(file))
+            assert code == 1
+            assert "public.more is live already: kainite replicate reload" in output
+        finally:
+            over.set()
+        following.result()
+    assert kainite("status", "-p", str(file))[0] == 0

@@ -11,6 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
+from support.names_of_all import table_names
+
 ROOT = Path(__file__).parents[2]
 LIMIT = 500.0
 # kinesis-mock takes a millisecond or two a record.
@@ -32,7 +34,7 @@ def test_the_main_job_through_kills_and_nothing_is_left_on_localstack(
     assert summary["records"] == 5 * summary["transactions"]
     assert set(summary["kills"]) == {"daemon", "apply job", "extractor"}
     streams = kinesis.list_streams()["StreamNames"]
-    tables = [name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]]
+    tables = table_names(dynamodb)
     said = re.search(r"are called (\S+)", ended.stderr)
     assert said
     # Another run may be at the same LocalStack.

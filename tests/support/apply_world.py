@@ -14,6 +14,7 @@ from kainite.uow.delta import Delta, Operation
 from kainite.uow.signing import Signing
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job import ApplyJob
+from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.runner import Runner
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opening import open_target
@@ -65,13 +66,20 @@ class World:
         return InlineRunner(self.store, "0", self.target)
 
     def job(
-        self, runner: Runner | None = None, *, owner: str = "a job", meter: Meter = SILENT, **settings: Any
+        self,
+        runner: Runner | None = None,
+        *,
+        owner: str = "a job",
+        meter: Meter = SILENT,
+        health: JobHealth | None = None,
+        **settings: Any,
     ) -> ApplyJob:
         configured = ApplySettings(**({"lease": 60.0, "idle": 0.01} | settings))
         runner = runner or self.runner()
         environment = ApplyEnvironment(
-            configured, self.store, "0", owner, self.target, runner, self.ledger, meter=meter
-        )
+            configured, self.store, "0", owner, self.target, runner, self.ledger, meter=meter,
+            health=health or JobHealth(),
+        )  # fmt: skip
         return ApplyJob(environment, self.stop)
 
     def apply(self, on_failure: OnFailure = OnFailure.BLOCK, **settings: Any) -> ApplyJob:

@@ -1,4 +1,4 @@
-"""SubscribeToShard over real HTTP with event streams that do what a test wants: end, break off, refuse, hold.
+"""SubscribeToShard over real HTTP/1.1 or HTTP/2 with event streams that do what a test wants: end, break off, refuse.
 
 botocore can only decode event streams, so the encoder is here. Other operations are a ``KinesisDouble``'s.
 """
@@ -9,12 +9,15 @@ import json
 import queue
 import select
 import socket
+import ssl
 import struct
 import threading
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from support.http2_double import Ending, Http2Answer, Http2Connection, Http2Request
 from support.http_double import DoubleServer, JsonHandler
 from support.kinesis_double import KinesisDouble
 
@@ -23,48 +26,71 @@ from support.kinesis_double import KinesisDouble
 class Script:
     """The answer to one SubscribeToShard: refused with a code, or parts of a stream and how it ends.
 
-    ``break``: without the end that HTTP asks for. ``hold``: it stays open until the client goes.
+    ``break``: without the end that HTTP asks for. ``hold``: it stays open until the client goes. ``reset`` and
+    ``goaway`` are HTTP/2's.
     """
 
-    parts: tuple[bytes, ...] = ()
-    then: Literal["end", "break", "hold"] = "end"
+    parts: Iterable[bytes] = ()
+    then: Ending = "end"
     refused: str | None = None
+    status: int = 400
 
 
 STALLED_AFTER_S = 0.5
 
 
 class FanOutDouble:
-    """``stalled`` is set when the client's socket has taken nothing for :data:`STALLED_AFTER_S`, ``left`` when it went.
+    """With ``tls`` SubscribeToShard is served over HTTP/2, alone if ``only_http2``, and the rest over HTTP/1.1.
 
-    ``sent`` counts the parts that its socket has taken.
+    ``stalled`` is set when the client's socket has taken nothing for :data:`STALLED_AFTER_S`, or its window
+    is full, ``left`` when it went. ``sent`` counts the parts that its socket has taken.
     """
 
-    def __init__(self, rest: KinesisDouble) -> None:
+    def __init__(self, rest: KinesisDouble, tls: ssl.SSLContext | None = None, *, only_http2: bool = True) -> None:
         self.rest = rest
         self.asked: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
         self.sent = 0
         self.left = threading.Event()
         self.stalled = threading.Event()
         self._scripts: queue.SimpleQueue[Script] = queue.SimpleQueue()
-        self._server = DoubleServer(_handler(self))
+        self.over_http2 = tls is not None
+        self.only_http2 = self.over_http2 and only_http2
+        self._server = DoubleServer(_handler(self), tls)
         self.endpoint = self._server.endpoint
 
     def close(self) -> None:
         self._server.close()
 
-    def answer(self, *parts: bytes, then: Literal["end", "break", "hold"] = "end") -> None:
+    def answer(self, *parts: bytes, then: Ending = "end") -> None:
         """Answers one more subscription like this; without any answers left, subscriptions are held, and silent."""
-        self._scripts.put(Script(parts, then))
+        self.follow(Script(parts, then))
 
-    def refuse(self, code: str, times: int = 1) -> None:
+    def follow(self, script: Script) -> None:
+        """Answers one more subscription as a script says; its parts may come with time."""
+        self._scripts.put(script)
+
+    def refuse(self, code: str, times: int = 1, status: int = 400) -> None:
         for _ in range(times):
-            self._scripts.put(Script(refused=code))
+            self._scripts.put(Script(refused=code, status=status))
 
     def positions(self) -> list[tuple[str, str | None]]:
         """Returns where the subscriptions began: type and sequence number."""
         starts = [request["StartingPosition"] for request in self.asked]
         return [(start["Type"], start.get("SequenceNumber")) for start in starts]
+
+    def respond(self, request: Http2Request) -> Http2Answer:
+        """Returns the answer to a subscription over HTTP/2."""
+        script = self.next_script()
+        self.headers.append(request.headers)
+        self.asked.append(json.loads(request.body))
+        if script.refused:
+            body = json.dumps({"__type": script.refused, "message": "refused"}).encode()
+            return Http2Answer(script.status, (body,), headers={"content-type": "application/x-amz-json-1.1"})
+        return Http2Answer(200, script.parts, script.then, {"content-type": "application/vnd.amazon.eventstream"})
+
+    def part_sent(self) -> None:
+        self.sent += 1
 
     def next_script(self) -> Script:
         return Script(then="hold") if self._scripts.empty() else self._scripts.get()
@@ -112,7 +138,22 @@ def message(headers: dict[str, str], body: dict[str, Any]) -> bytes:
 
 def _handler(double: FanOutDouble) -> type[JsonHandler]:
     class Handler(JsonHandler):
+        def handle(self) -> None:
+            if not double.over_http2:
+                super().handle()
+                return
+            try:
+                self.connection.do_handshake()
+                if self.connection.selected_alpn_protocol() == "h2":
+                    Http2Connection(self.connection, double.respond, double.part_sent, double.stalled.set).serve()
+                    double.left.set()
+                else:
+                    super().handle()
+            except OSError:
+                double.left.set()
+
         def serve(self, operation: str, request: dict[str, Any]) -> None:
+            assert not double.only_http2 or operation != "SubscribeToShard"
             if operation != "SubscribeToShard":
                 answer = double.rest.handle(operation, request)
                 self.answer(answer.status, answer.body)
@@ -120,7 +161,7 @@ def _handler(double: FanOutDouble) -> type[JsonHandler]:
             script = double.next_script()
             double.asked.append(request)
             if script.refused:
-                self.answer(400, json.dumps({"__type": script.refused, "message": "refused"}).encode())
+                self.answer(script.status, json.dumps({"__type": script.refused, "message": "refused"}).encode())
             else:
                 self._stream(script)
 
@@ -144,6 +185,9 @@ def _handler(double: FanOutDouble) -> type[JsonHandler]:
                 double.left.set()
 
         def _push(self, data: bytes) -> None:
+            if double.over_http2:  # TLS has no sending without waiting
+                self.connection.sendall(data)
+                return
             while data:
                 if not select.select([], [self.connection], [], STALLED_AFTER_S)[1]:
                     double.stalled.set()

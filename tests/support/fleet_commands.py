@@ -13,6 +13,7 @@ from kainite.fleet.model.records import Duty, Lead, Picture, Work, Worker
 from kainite.fleet.store.contract import FleetCommit, FleetStore, PutRecord
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.fleet.store.memory import MemoryFleetStore
+from kainite.operations.carrying_out import Operations
 from support.names import unique
 
 
@@ -44,8 +45,8 @@ class FleetCommands:
 def in_memory(fleet: FleetCommands, monkeypatch: pytest.MonkeyPatch) -> FleetCommands:
     """Gives a fleet whose table is in memory: a hundred times as fast."""
     fleet.store = MemoryFleetStore()
-    for module in ("fleet", "fleet_changes"):
-        monkeypatch.setattr(f"kainite.cli.{module}.store_of", lambda _: fleet.store)
+    monkeypatch.setattr("kainite.cli.fleet.store_of", lambda _: fleet.store)
+    monkeypatch.setattr(Operations, "fleet", property(lambda _: fleet.store))
     return fleet.filled()
 
 

@@ -26,6 +26,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.owner.mount import mount, new_token
+from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
 from kainite.owner.refit import is_kept, judge_anew, refit_entries
 from kainite.owner.requests import decide
 from kainite.settings import UowSettings
@@ -115,6 +116,13 @@ class MainLog:
             journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=("r",)))
             self._put(journal.entries)
         return decision.answer["result"]
+
+    def pause(self, *, resume: bool = False) -> None:
+        """Pauses applying, as a person asks the owner to, or lets it go on."""
+        journal = Journal(self.state, epoch_ms())
+        action = RESUME if resume else PAUSE
+        pause_or_resume(journal, new_token(), {"action": action, "by": "a test", "why": "migration"})
+        self._put(journal.entries)
 
     def statuses(self) -> dict[str, UnitStatus]:
         """Returns the statuses of unresolved units."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -20,7 +21,6 @@ from amazon_kclpy import messages
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
-from kainite.log.contract import LogStore
 from kainite.processors.frame import DeltaProcessor
 from kainite.processors.row_pieces import RecentPieces
 from kainite.processors.searched_stream import no_stream
@@ -58,11 +58,13 @@ class Replica:
         apply: ApplySettings | None = None,
     ) -> None:
         self._offset = made(source) if begin is None else begin
+        self._source = source
         self._extractor = PostgresExtractor(Reading(source))
         self._output = io.StringIO()
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
         self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
-        self._world = World(MemoryStore(), target, create=False, apply=apply)
+        self.store = MemoryStore()
+        self._world = World(self.store, target, create=False, apply=apply)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 
     def catch_up(self, transactions: int) -> None:
@@ -78,6 +80,21 @@ class Replica:
             assert left > 0, f"the source has sent {self._offset['number']} transactions of {goal}"
         self._world.apply()
 
+    def begin_at_a_new_slot(self, lose: Callable[[], object]) -> None:
+        """Drops the slot, lets ``lose`` commit what nobody will send, and goes on behind it under the next number."""
+        self._extractor.close()
+        with psycopg.connect(self._source.url, autocommit=True) as connection:
+            connection.execute("SELECT pg_drop_replication_slot(%s)", [self._source.slot])
+        lose()
+        self._offset = made(self._source) | {"number": self.number}
+        self._extractor = PostgresExtractor(Reading(self._source))
+
+    def follow(self, over: threading.Event) -> None:
+        """Brings what commits on the source to the target, until ``over`` is set."""
+        while not over.is_set():
+            self._log(self._extracted())
+            self._world.apply()
+
     @property
     def number(self) -> int:
         """Returns the number of the source's last transaction that was extracted."""
@@ -87,11 +104,6 @@ class Replica:
         """Returns the units that are not committed, with their causes."""
         units = self._world.log.state.units.values()
         return {unit.uow: f"{unit.status.value}: {unit.cause}" for unit in units}
-
-    @property
-    def store(self) -> LogStore:
-        """Returns the store of the log, whose partition is ``0``."""
-        return self._world.store
 
     def values(self, table: str, column: str | None = None) -> tuple[list[str], list[str]]:
         """Returns the rows of a table, or a column's values, in the source and in the target."""

@@ -21,23 +21,23 @@ from kainite.targets.postgresql.catalogue import reading_unfinished
 from kainite.targets.postgresql.text_forms import as_options
 from kainite.uow.catalogue.reflection import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.load.job import LoadJob, StepRunner
+from kainite_spark.load.job import LoadJob
+from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, close_sessions, run_step
 from kainite_spark.targets.opening import open_target
 
 LOG: Final = "log/0"
 _READABLE: Final = f"{as_options()} -c search_path="
 
-_OWN: Final = "('kainite_applied', 'kainite_fence', 'kainite_load', 'kainite_load_table', 'kainite_load_step')"
-_TABLES: Final = f"""
+_TABLES: Final = """
     SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
-      AND c.relname NOT IN {_OWN} ORDER BY 1"""
+      AND c.relname NOT LIKE 'kainite\\_%' ORDER BY 1"""
 
 
 @dataclass
 class InlineSteps:
-    """Implements :class:`kainite_spark.load.job.StepRunner` with threads of this process.
+    """Implements :class:`kainite_spark.load.rounds.StepRunner` with threads of this process.
 
     Attributes:
         before: called with each step's number before it runs; what it raises ends the job, as a kill does.

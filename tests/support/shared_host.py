@@ -20,6 +20,7 @@ import psutil
 
 from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
+from support.names_of_all import table_names
 
 CHILD = Path(__file__).parents[1] / "children" / "kclpy_verbatim.py"
 LIMIT = 60.0
@@ -120,4 +121,4 @@ def log_rows(settings: Mapping[str, str]) -> DynamoDBStore:
 def has_log(settings: Mapping[str, str]) -> bool:
     """Returns whether the log's table is there."""
     client = boto3.client("dynamodb", endpoint_url=settings["dynamoDBEndpoint"], region_name="us-east-1")
-    return f"{settings['applicationName']}-log" in client.list_tables()["TableNames"]
+    return f"{settings['applicationName']}-log" in table_names(client)

@@ -17,7 +17,12 @@ from kainite.settings.keys.table import OWN_KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("record_processors/**/*.md"), ROOT / "tests" / "README.md"]
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("record_processors/**/*.md"),
+        ROOT / "tests" / "README.md",
+    ]
 )
 EXAMPLES = sorted(ROOT.glob("properties/*.properties"))
 

@@ -25,6 +25,7 @@
      |    +-- LogHeldError            another owner's lease is still running
      |    +-- LogCorruptError         a stored batch does not read back as written
      |    +-- LogUnavailableError     the store did not answer, or the owner has stopped
+     |    |    +-- LogHandedOverError      a person has asked that another process own the log
      |    +-- LogRequestError         a request that the log's state forbids (retry of a committed unit)
      |    +-- LogAppendError          an append on which the log's owner cannot decide: an error in Kainite itself
      |    +-- LogProtocolError        a peer of the log's service wrote what its protocol forbids
@@ -142,6 +143,10 @@ class LogCorruptError(LogError):
 
 class LogUnavailableError(LogError):
     retryable = True
+
+
+class LogHandedOverError(LogUnavailableError):
+    pass
 
 
 class LogRequestError(LogError):

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from kainite.base.errors import ChildError, ChildProtocolError, ChildTimeoutError
 from kainite.base.time_limit import time_limit
@@ -31,6 +32,8 @@ from kainite.child.piped_process import LOG_LINE, Hooks, PipedProcess, Program
 from kainite.child.turns import Turn
 from kainite.settings import ChildProtocol, ChildSettings
 
+T = TypeVar("T")
+
 SHARD_VARIABLE = "KCL_SHARD_ID"
 JUNK_KEPT = 20  # lines
 HELD_LIMIT = 2**20  # bytes of unread lines at which reading the child's output pauses
@@ -47,6 +50,7 @@ class ChildProcess:
         self.dialect = dialect_of(settings)
         self._loop = asyncio.get_running_loop()
         self._heard_at = self._loop.time()
+        self._working = False  # on an answer of the child, which waits
         self._settings = settings
         self._news = asyncio.Event()
         self._junk: list[str] = []  # the first lines since the last request or message that are no messages
@@ -87,8 +91,16 @@ class ChildProcess:
 
     @property
     def silent(self) -> float | None:
-        """Returns the seconds since the child was asked or last wrote; None when it is not the child's turn."""
-        return self._loop.time() - self._heard_at if self.dialect.turn is Turn.THEIRS else None
+        """Returns the seconds since the child was asked or last answered; None when it is not the child's turn.
+
+        It is not while an answer of it is worked on. A line that is no message is no answer.
+        """
+        return self.since_heard if self.dialect.turn is Turn.THEIRS and not self._working else None
+
+    @property
+    def since_heard(self) -> float:
+        """Returns the seconds since the child was asked or last answered."""
+        return self._loop.time() - self._heard_at
 
     def send(self, request: bytes) -> None:
         """Sends one request of the dialect, the bytes that a starting method of :attr:`dialect` returned.
@@ -124,7 +136,7 @@ class ChildProcess:
                     return
                 case CheckpointRequested() as wanted:
                     self._junk.clear()
-                    self._process.write(self.dialect.reply(wanted, await answer(wanted)))
+                    self._process.write(self.dialect.reply(wanted, await self._work(answer(wanted))))
                     self._heard_at = self._loop.time()
                 case Send(data):
                     self._process.write(data)
@@ -132,7 +144,7 @@ class ChildProcess:
                 case Emitted(line):
                     self._junk.clear()
                     if (taking := emitted(line)) is not None:
-                        await taking
+                        await self._work(taking)
                         self._breather.taken()
                 case Rejected() as records:
                     rejected(records)
@@ -186,12 +198,22 @@ class ChildProcess:
             if len(self._junk) < JUNK_KEPT:
                 self._junk.append(happened.text[:LOG_LINE])
             self._process.log(logging.INFO, "line on stdout skipped", line=_shortened(happened))
+        if happened is not None:
+            self._heard_at = self._loop.time()
         if self.dialect.held < HELD_LIMIT:
             self._process.resume()
         return happened
 
+    async def _work(self, on_answer: Awaitable[T]) -> T:
+        """Works on an answer of the child, for which the child waits."""
+        self._working = True
+        try:
+            return await on_answer
+        finally:
+            self._working = False
+            self._heard_at = self._loop.time()
+
     def _on_output(self, data: bytes) -> None:
-        self._heard_at = self._loop.time()
         self.dialect.receive(data)
         if self.dialect.turn is not Turn.THEIRS:
             self._skim()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import shlex
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,12 +10,25 @@ from typing import Any
 import click
 
 from kainite.base.errors import FleetError
-from kainite.cli.fleet_views import json_option, store_of
-from kainite.cli.options import properties_option
+from kainite.cli.fleet_views import json_option
+from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json
-from kainite.fleet.declared import RESTARTS, declared_duties, work_of
-from kainite.fleet.model.records import Command, DutyKind, Restart
-from kainite.fleet.operator import Operator
+from kainite.fleet.declared import RESTARTS, work_of
+from kainite.fleet.model.records import DutyKind, Restart
+from kainite.log.format.entry import OperationResult
+from kainite.operations.carrying_out import Operations
+from kainite.operations.inbox import this_person
+from kainite.operations.operation import (
+    AddDuty,
+    ChangeDuty,
+    DutyChange,
+    FleetOperation,
+    MoveDuty,
+    Rebalance,
+    RemoveDuty,
+    SetDormancy,
+    ShutDownWorker,
+)
 from kainite.settings import load
 
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")
@@ -45,9 +56,10 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask.")
     help="readyAfter, startTimeout, stopGrace, tries, ... (docs/fleet.md).",
 )
 @json_option
+@why_option
 def add(properties: Path, name: str, kind: str, command: str | None, own: str | None, weight: float,
         affinity: tuple[str, ...], restart: str, ready: str | None, more: tuple[str, ...],
-        as_json: bool) -> None:  # fmt: skip
+        as_json: bool, why: str) -> None:  # fmt: skip
     """Adds a duty, which the fleet starts somewhere at once. Its command stands in the fleet's table: no secrets in it.
 
     \b
@@ -61,8 +73,8 @@ def add(properties: Path, name: str, kind: str, command: str | None, own: str | 
     given |= {"properties": own} if own else {}
     given |= {"ready": ready} if ready else {}
     given |= dict(map(_number, more))
-    _operator(properties).add(name, work_of(name, given))
-    _done(f"duty {name} added", as_json=as_json, duty=name, done="added")
+    added = AddDuty(name, work_of(name, given))
+    _change(properties, added, why, as_json=as_json, duty=name, done="added")
 
 
 @click.command("remove")
@@ -70,7 +82,8 @@ def add(properties: Path, name: str, kind: str, command: str | None, own: str | 
 @click.argument("name")
 @_yes
 @json_option
-def remove(properties: Path, name: str, yes: bool, as_json: bool) -> None:
+@why_option
+def remove(properties: Path, name: str, yes: bool, as_json: bool, why: str) -> None:
     """Removes a duty that does not run.
 
     A duty that the settings declare is taken out there first, at all hosts: the next leader whose settings have it
@@ -81,8 +94,7 @@ def remove(properties: Path, name: str, yes: bool, as_json: bool) -> None:
       kainite fleet remove -p app.properties report
     """
     _confirm(f"remove duty {name}?", yes=yes)
-    _operator(properties).remove(name, lambda: _declared(properties))
-    _done(f"duty {name} removed", as_json=as_json, duty=name, done="removed")
+    _change(properties, RemoveDuty(name), why, as_json=as_json, duty=name, done="removed")
 
 
 @click.command("enable")
@@ -90,7 +102,8 @@ def remove(properties: Path, name: str, yes: bool, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--worker", is_flag=True, help="NAME is a worker's: it may be given duties again.")
 @json_option
-def enable(properties: Path, name: str, worker: bool, as_json: bool) -> None:
+@why_option
+def enable(properties: Path, name: str, worker: bool, as_json: bool, why: str) -> None:
     """Lets a duty run again that was disabled.
 
     \b
@@ -99,15 +112,10 @@ def enable(properties: Path, name: str, worker: bool, as_json: bool) -> None:
       kainite fleet enable -p app.properties --worker host-2
     """
     if worker:
-        _ask(properties, name, Command.ENABLE, "take duties again", as_json=as_json)
+        _change(properties, SetDormancy(name, dormant=False), why, as_json=as_json, worker=name, asked="enable")
     else:
-        duty = _operator(properties).enable(name)
-        _done(
-            f"duty {name} enabled{', and stays stopped until it is started' if duty.halted else ''}",
-            as_json=as_json,
-            duty=name,
-            done="enabled",
-        )
+        change = ChangeDuty(name, DutyChange.ENABLE)
+        _change(properties, change, why, as_json=as_json, duty=name, done="enabled")
 
 
 @click.command("disable")
@@ -116,7 +124,8 @@ def enable(properties: Path, name: str, worker: bool, as_json: bool) -> None:
 @click.option("--worker", is_flag=True, help="NAME is a worker's: its duties go to others.")
 @_yes
 @json_option
-def disable(properties: Path, name: str, worker: bool, yes: bool, as_json: bool) -> None:
+@why_option
+def disable(properties: Path, name: str, worker: bool, yes: bool, as_json: bool, why: str) -> None:
     """Ends a duty until it is enabled, or empties a worker.
 
     \b
@@ -126,26 +135,25 @@ def disable(properties: Path, name: str, worker: bool, yes: bool, as_json: bool)
     """
     _confirm(f"disable {'worker' if worker else 'duty'} {name}?", yes=yes)
     if worker:
-        _ask(properties, name, Command.DISABLE, "give its duties away", as_json=as_json)
+        _change(properties, SetDormancy(name, dormant=True), why, as_json=as_json, worker=name, asked="disable")
     else:
-        _operator(properties).disable(name)
-        _done(f"duty {name} disabled", as_json=as_json, duty=name, done="disabled")
+        change = ChangeDuty(name, DutyChange.DISABLE)
+        _change(properties, change, why, as_json=as_json, duty=name, done="disabled")
 
 
 @click.command("start")
 @properties_option
 @click.argument("name")
 @json_option
-def start(properties: Path, name: str, as_json: bool) -> None:
+@why_option
+def start(properties: Path, name: str, as_json: bool, why: str) -> None:
     """Starts a duty that was stopped, has ended by itself, or has failed.
 
     \b
     Examples:
       kainite fleet start -p app.properties extract
     """
-    duty = _operator(properties).start(name)
-    text = f"is {duty.status} at {duty.worker}" if duty.status.held else "will be started"
-    _done(f"duty {name} {text}", as_json=as_json, duty=name, asked="start")
+    _change(properties, ChangeDuty(name, DutyChange.START), why, as_json=as_json, duty=name, asked="start")
 
 
 @click.command("stop")
@@ -154,7 +162,8 @@ def start(properties: Path, name: str, as_json: bool) -> None:
 @click.option("--kill", is_flag=True, help="Only kill its program: its restart policy decides what follows.")
 @_yes
 @json_option
-def stop(properties: Path, name: str, kill: bool, yes: bool, as_json: bool) -> None:
+@why_option
+def stop(properties: Path, name: str, kill: bool, yes: bool, as_json: bool, why: str) -> None:
     """Stops a duty until it is started again, whoever leads or comes by then.
 
     \b
@@ -163,13 +172,8 @@ def stop(properties: Path, name: str, kill: bool, yes: bool, as_json: bool) -> N
       kainite fleet stop -p app.properties report --kill --yes
     """
     _confirm(f"{'kill' if kill else 'stop'} duty {name}?", yes=yes)
-    operator = _operator(properties)
-    if kill:
-        operator.kill(name)
-        text = "will be killed"
-    else:
-        text = "will be stopped" if operator.stop(name).status.held else "is stopped"
-    _done(f"duty {name} {text}", as_json=as_json, duty=name, asked="kill" if kill else "stop")
+    change = ChangeDuty(name, DutyChange.KILL if kill else DutyChange.STOP)
+    _change(properties, change, why, as_json=as_json, duty=name, asked=change.change.value)
 
 
 @click.command("move")
@@ -178,7 +182,8 @@ def stop(properties: Path, name: str, kill: bool, yes: bool, as_json: bool) -> N
 @click.argument("worker")
 @_yes
 @json_option
-def move(properties: Path, name: str, worker: str, yes: bool, as_json: bool) -> None:
+@why_option
+def move(properties: Path, name: str, worker: str, yes: bool, as_json: bool, why: str) -> None:
     """Moves a duty: it is stopped where it is, and started at the worker when that is confirmed.
 
     \b
@@ -186,15 +191,15 @@ def move(properties: Path, name: str, worker: str, yes: bool, as_json: bool) -> 
       kainite fleet move -p app.properties extract host-2
     """
     _confirm(f"stop duty {name} and start it at {worker}?", yes=yes)
-    _operator(properties).move(name, worker)
-    _done(f"duty {name} moves to {worker}", as_json=as_json, duty=name, worker=worker, asked="move")
+    _change(properties, MoveDuty(name, worker), why, as_json=as_json, duty=name, worker=worker, asked="move")
 
 
 @click.command("rebalance")
 @properties_option
 @_yes
 @json_option
-def rebalance(properties: Path, yes: bool, as_json: bool) -> None:
+@why_option
+def rebalance(properties: Path, yes: bool, as_json: bool, why: str) -> None:
     """Asks the leader to even the load now, one duty after the other.
 
     \b
@@ -202,23 +207,22 @@ def rebalance(properties: Path, yes: bool, as_json: bool) -> None:
       kainite fleet rebalance -p app.properties
     """
     _confirm("move duties, so that the load is even?", yes=yes)
-    _operator(properties).rebalance()
-    _done("the leader is asked to rebalance", as_json=as_json, asked="rebalance")
+    _change(properties, Rebalance(), why, as_json=as_json, asked="rebalance")
 
 
 @click.command("clear-error")
 @properties_option
 @click.argument("name")
 @json_option
-def clear_error(properties: Path, name: str, as_json: bool) -> None:
+@why_option
+def clear_error(properties: Path, name: str, as_json: bool, why: str) -> None:
     """Lets a duty be tried again that has failed too often.
 
     \b
     Examples:
       kainite fleet clear-error -p app.properties extract
     """
-    _operator(properties).clear_error(name)
-    _done(f"the error of duty {name} is cleared", as_json=as_json, duty=name, done="cleared")
+    _change(properties, ChangeDuty(name, DutyChange.CLEAR_ERROR), why, as_json=as_json, duty=name, done="cleared")
 
 
 @click.command("shut-down")
@@ -226,7 +230,8 @@ def clear_error(properties: Path, name: str, as_json: bool) -> None:
 @click.argument("worker")
 @_yes
 @json_option
-def shut_down(properties: Path, worker: str, yes: bool, as_json: bool) -> None:
+@why_option
+def shut_down(properties: Path, worker: str, yes: bool, as_json: bool, why: str) -> None:
     """Asks a worker to end gracefully: its duties and its shards go to others.
 
     \b
@@ -234,7 +239,7 @@ def shut_down(properties: Path, worker: str, yes: bool, as_json: bool) -> None:
       kainite fleet shut-down -p app.properties host-2
     """
     _confirm(f"end worker {worker}?", yes=yes)
-    _ask(properties, worker, Command.SHUT_DOWN, "end", as_json=as_json)
+    _change(properties, ShutDownWorker(worker), why, as_json=as_json, worker=worker, asked="shut-down")
 
 
 def _words(command: str) -> list[str]:
@@ -254,14 +259,6 @@ def _number(setting: str) -> tuple[str, float]:
         ) from error
 
 
-def _declared(properties: Path) -> set[str]:
-    return {duty.name for duty in declared_duties(load(properties, needs=("applicationName",)).fleet)}
-
-
-def _operator(properties: Path) -> Operator:
-    return Operator(store_of(properties), f"{getpass.getuser()}@{socket.gethostname()}")
-
-
 def _confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
@@ -270,9 +267,13 @@ def _confirm(question: str, *, yes: bool) -> None:
     click.confirm(question, abort=True)
 
 
-def _ask(properties: Path, worker: str, command: Command, what: str, *, as_json: bool) -> None:
-    _operator(properties).send(worker, command)
-    _done(f"worker {worker} is asked to {what}", as_json=as_json, worker=worker, asked=command)
+def _change(properties: Path, operation: FleetOperation, why: str, *, as_json: bool, **facts: str) -> None:
+    """Carries an operation on the fleet out, and says what it has done or asked for."""
+    operations = Operations(load(properties, needs=("applicationName",)))
+    outcome = operations.carry_out(operation, this_person(), why)
+    if outcome.result is OperationResult.REFUSED:
+        raise FleetError(outcome.sentence)
+    _done(outcome.sentence, as_json=as_json, **facts)
 
 
 def _done(text: str, *, as_json: bool, **facts: str) -> None:

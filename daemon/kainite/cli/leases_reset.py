@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from rich.table import Table
 from rich.text import Text
 
-from kainite.base.checkpoint import LATEST, SHARD_END, Checkpoint
-from kainite.base.errors import KainiteError, LeaseTableError, StreamError
-from kainite.cli.observed_leases import lease_table, observe_until_decided, stream_of
-from kainite.cli.options import properties_option
+from kainite.base.checkpoint import Checkpoint
+from kainite.base.errors import KainiteError
+from kainite.cli.observed_leases import lease_table, stream_of
+from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import stdout
-from kainite.kinesis.client import StreamClient
-from kainite.kinesis.start_position import StartAt
-from kainite.leases.administration.report import LeaseRow, Pulse, ShardState, short
-from kainite.leases.administration.reset import CheckpointChange, apply, parse_position, plan, select
-from kainite.leases.administration.seek_to_timestamp import SeekResult, checkpoint_before
-from kainite.leases.administration.shard_reading import patiently
-from kainite.leases.table.lease_table import LeaseTable
+from kainite.cli.times import epoch_seconds
+from kainite.leases.administration.report import short
+from kainite.leases.administration.reset import CheckpointChange, parse_position
+from kainite.operations.carrying_out import Operations
+from kainite.operations.checkpoints import consequences, planned
+from kainite.operations.inbox import Asker, this_person
+from kainite.operations.operation import ResetCheckpoints
 from kainite.settings import Settings, load
 
 
@@ -34,7 +32,9 @@ from kainite.settings import Settings, load
 @click.option("--shard", "shard_ids", multiple=True, metavar="ID", help="Only this shard; may be repeated.")
 @click.option("--force", is_flag=True, help="Reset even while workers run: they lose the leases and take them again.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str, ...], force: bool, yes: bool) -> int:
+@why_option
+def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str, ...], force: bool, yes: bool,
+          why: str) -> int:  # fmt: skip
     """Sets checkpoints, so that shards are read from another position on.
 
     Stop the workers first. The command refuses while a worker holds a lease; to find out, it observes the leases for
@@ -54,24 +54,11 @@ def reset(properties: Path, to: str | None, at: str | None, shard_ids: tuple[str
     if not yes and not interactive():
         raise click.UsageError("there is no terminal to ask for confirmation: add --yes")
     settings = load(properties, needs=("applicationName", "streamName"))
+    operation = ResetCheckpoints(wanted, shard_ids, force=force)
     table, stream = lease_table(settings), stream_of(settings)
-    everything = select(table.scan(), shard_ids, table.name)
-    if not force:
-        scan, rows = observe_until_decided(
-            table, settings, settings.leases.failover + 1
-        )  # 1 s more, or the last scan comes too early
-        _refuse_live(rows, {lease.key for lease in everything})
-    else:
-        scan = table.scan()
-    chosen = select(scan, shard_ids, table.name)
-    changes = plan(
-        scan,
-        chosen,
-        stream.list_shards(),
-        lambda shard_id: _seek(stream, shard_id, wanted),
-        everything=not shard_ids,
-    )
-    return _carry_out(table, settings, changes, force=force, yes=yes)
+    with stdout().status("observing the leases' counters …"):
+        changes = planned(table, stream, settings.leases.failover, operation)
+    return _carry_out(settings, operation, changes, why, yes=yes)
 
 
 def interactive() -> bool:
@@ -84,7 +71,7 @@ def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Check
     if (to is None) == (at is None):
         raise click.UsageError("give either --to POSITION or --at TIME")
     try:
-        wanted = parse_position(to) if to is not None else _epoch_seconds(at or "")
+        wanted = parse_position(to) if to is not None else _until_now(at or "")
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--to" if to else "--at") from error
     if isinstance(wanted, Checkpoint) and wanted.position is not None and len(shard_ids) != 1:
@@ -92,49 +79,15 @@ def _wanted(to: str | None, at: str | None, shard_ids: tuple[str, ...]) -> Check
     return wanted
 
 
-def _epoch_seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = _utc(text).timestamp()
-    if not 0 <= seconds <= time.time():
+def _until_now(text: str) -> float:
+    seconds = epoch_seconds(text)
+    if seconds > time.time():
         raise ValueError(f"{text!r} does not lie between 1970 and now; for new records only, use --to LATEST")
     return seconds
 
 
-def _utc(text: str) -> datetime:
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a time such as 2026-11-21T09:30:00Z") from None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-
-
-def _seek(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> SeekResult:
-    if not isinstance(wanted, Checkpoint):
-        return checkpoint_before(stream, shard_id, wanted)
-    if wanted.position is not None:
-        start = StartAt("AT_SEQUENCE_NUMBER", wanted.sequence)
-        try:
-            patiently(stream, "GetShardIterator", lambda: stream.iterator(shard_id, start))
-        except StreamError as error:
-            raise StreamError(f"shard {shard_id} does not have the sequence number {wanted}: {error}") from error
-    return SeekResult(wanted, followed=True)
-
-
-def _refuse_live(rows: tuple[LeaseRow, ...], chosen: set[str]) -> None:
-    held = [row for row in rows if row.shard in chosen and row.pulse in (Pulse.FRESH, Pulse.SILENT, Pulse.UNKNOWN)
-            and row.state is not ShardState.FINISHED]  # fmt: skip
-    if held:
-        owners = sorted({str(row.owner) for row in held})
-        raise LeaseTableError(
-            f"{len(held)} of these leases are renewed by {', '.join(owners)}: stop the workers first, or take the "
-            "leases from them with --force"
-        )
-
-
 def _carry_out(
-    table: LeaseTable, settings: Settings, changes: tuple[CheckpointChange, ...], *, force: bool, yes: bool
+    settings: Settings, operation: ResetCheckpoints, changes: tuple[CheckpointChange, ...], why: str, *, yes: bool
 ) -> int:
     console = stdout()
     console.print(_planned(changes))
@@ -142,21 +95,20 @@ def _carry_out(
     if not needed:
         console.print("Nothing to change.")
         return 0
-    for line in _consequences(settings, needed):
+    for line in consequences(changes) if settings.log.enabled else ():
         console.print(Text(line))
     if not yes:
         click.confirm(f"Reset {len(needed)} of {len(changes)} shards?", abort=True)
-    refused = 0
+
+    def tell(sentence: str, _bad: bool) -> None:
+        console.print(Text(sentence))
+
     try:
-        for change, done in apply(table, needed, force=force):
-            refused += not done
-            made = f"{change.before or 'no lease'} → {change.after}"
-            said = made if done else "not reset: its lease was written since it was read"
-            console.print(Text(f"{change.shard.id}: {said}"))
+        outcome = Operations(settings).reset(operation, changes, Asker(this_person(), why), tell)
     except KainiteError:
         console.print(Text("interrupted: run the command again to finish", style="bold red"))
         raise
-    return 1 if refused else 0
+    return 1 if outcome.refused else 0
 
 
 def _planned(changes: tuple[CheckpointChange, ...]) -> Table:
@@ -170,23 +122,3 @@ def _planned(changes: tuple[CheckpointChange, ...]) -> Table:
         row = (change.shard.id, owner or "", before, after, change.note)
         table.add_row(*map(Text, row), style=None if change.needed else "dim")
     return table
-
-
-def _consequences(settings: Settings, needed: list[CheckpointChange]) -> Iterator[str]:
-    if not settings.log.enabled:
-        return
-    yield (
-        "unitsOfWork is on: the serialization log stores how far it has collected each shard. Records up to that "
-        "position are only delivered again; what they emit is recognised and not collected twice."
-    )
-    if any(change.after == LATEST for change in needed):
-        yield (
-            "A shard at LATEST goes on at the position up to which the log has collected it; a shard without one at "
-            "the log's beginning. To leave out records that the log does not have, give a time (--at)."
-        )
-    if any(_skips(change) for change in needed):
-        yield "Records that are skipped are never collected: units of work that they belong to stay incomplete."
-
-
-def _skips(change: CheckpointChange) -> bool:
-    return change.before is not None and change.before != SHARD_END and change.before < change.after

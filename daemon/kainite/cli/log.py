@@ -17,11 +17,14 @@ from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json, stdout
-from kainite.cli.unit_filter import UnitFilter, unit_filter
+from kainite.cli.unit_filter import unit_filter
 from kainite.log.format.entry import UnitStatus
+from kainite.log.state.summary import from_text
+from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.latest_rows import read_latest_rows
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load
+from kainite.store.dynamodb import DynamoDBStore
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,6 +38,10 @@ _LAZY = {
         "kainite.cli.adopt_stream:adopt_stream", "Let the log collect a stream that has replaced another one."
     ),
     "skip": LazyCommand("kainite.cli.skip_numbers:skip", "Give up numbers that are awaited (uowOrder=dense)."),
+    "pause": LazyCommand("kainite.cli.log_control:pause", "Apply no unit until resume, whatever is restarted."),
+    "resume": LazyCommand("kainite.cli.log_control:resume", "Let the apply job go on that pause holds back."),
+    "hand-over": LazyCommand("kainite.cli.log_control:hand_over", "Let another process own the log."),
+    "history": LazyCommand("kainite.cli.log_control:history", "List what people did: who, when, why, the outcome."),
 }
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -85,6 +92,8 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
             say_json(asdict(row) | {"age_s": row.age_s(now), "now_ms": now})
     else:
         stdout().print(_table(shown, now))
+        if paused := _paused(*opened):
+            say(f"applying is {paused}: kainite log resume -p {properties}")
 
 
 @log.command("who")
@@ -154,6 +163,13 @@ def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touch
         raise
     except (SettingsError, LogError):  # a file, or the token of HEAD, that the daemons may read, and this user not
         return None
+
+
+def _paused(store: DynamoDBStore, partition: str) -> str:
+    """Returns who has paused applying, as the log's owner told it with its last heartbeat; empty for nobody."""
+    head = store.read_head(partition)
+    summary = from_text(head.summary) if head is not None else None
+    return summary.paused if summary is not None else ""
 
 
 def _read(settings: Settings, table: str, key: Mapping[str, str]) -> list[Toucher]:

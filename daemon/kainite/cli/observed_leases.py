@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
 from kainite.aws.clients import client
@@ -10,13 +9,11 @@ from kainite.base.liveness import Sighting
 from kainite.cli.terminal import stdout
 from kainite.kinesis.client import StreamClient
 from kainite.leases.administration.lag import measure_lags
-from kainite.leases.administration.report import LeaseRow, make_rows, observe_counters, undecided
+from kainite.leases.administration.report import LeaseRow, make_rows
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
+from kainite.operations.checkpoints import observe
 from kainite.settings import Settings
-
-SCAN_INTERVAL_S = 0.25
-"""Seconds between two scans while counters are observed."""
 
 
 def lease_table(settings: Settings) -> LeaseTable:
@@ -37,13 +34,8 @@ def observe_until_decided(
     Returns:
         The leases of the last scan, and their rows.
     """
-    scan, now = table.scan(), time.monotonic()
-    seen, end = observe_counters({}, scan, now), now + limit
     with stdout().status("observing the leases' counters …"):
-        while now < end and undecided(scan, seen, now, settings.leases.failover):
-            time.sleep(min(SCAN_INTERVAL_S, limit))
-            scan, now = table.scan(), time.monotonic()
-            seen = observe_counters(seen, scan, now)
+        scan, seen, now = observe(table, settings.leases.failover, limit)
     return scan, rows_of(scan, seen, now, settings, stream)
 
 

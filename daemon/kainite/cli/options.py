@@ -21,6 +21,13 @@ def properties_option(function: F) -> F:
     )(function)
 
 
+def why_option(function: F) -> F:
+    """Adds ``--why TEXT``, given to the command as ``why``: it stands in the record of what was done."""
+    return click.option(
+        "--why", default="", metavar="TEXT", help="The reason, for the record: kainite log history shows it."
+    )(function)
+
+
 def settings_anywhere(function: F) -> F:
     """Adds ``-p FILE`` or ``FILE`` as for KCL, and each key as an option; see :func:`file_and_options`."""
     option = click.option("-p", "--properties-file", "option", type=_FILE, metavar="FILE", help="The settings file.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -11,15 +12,17 @@ import click
 from kainite.base.errors import LogRequestError
 from kainite.base.redaction import RowValues
 from kainite.cli.opened_log import opened_log
-from kainite.cli.options import properties_option
+from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
-from kainite.cli.unit_filter import UnitFilter, unit_filter
-from kainite.cli.unit_requests import resolve
-from kainite.log.format.entry import UnitStatus
+from kainite.cli.unit_filter import unit_filter
+from kainite.log.format.entry import OperationResult, UnitStatus
+from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.unit_detail import UnitDetail, read_detail
-from kainite.log.views.unit_table import LogRow, read_present_rows
+from kainite.log.views.unit_table import LogRow
+from kainite.operations.carrying_out import Operations
+from kainite.operations.inbox import this_person
+from kainite.operations.operation import DiscardUnits, Preview, RetryUnits, UnitOperation
 from kainite.settings import load
-from kainite.store.dynamodb import DynamoDBStore
 
 _NAMED: Final = 10
 _SHOWN_DELTAS: Final = 100
@@ -75,7 +78,9 @@ def show(properties: Path, name: str, as_json: bool) -> None:
 @unit_filter([UnitStatus.FAILED])
 @_all
 @_timeout
-def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everything: bool, timeout: float) -> int:
+@why_option
+def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everything: bool, timeout: float,
+          why: str) -> int:  # fmt: skip
     """Applies failed units again, and then the units that they hold back.
 
     Units are named, or selected by filters among the failed ones.
@@ -87,9 +92,11 @@ def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everythi
       kainite uow retry -p app.properties --table sales.order_line --cause 23503
       kainite uow retry -p app.properties --all
     """
-    store, partition = opened_log(load(properties, needs=("applicationName",)))
-    chosen = names or _selected(store, partition, wanted, everything=everything)
-    return resolve(store, partition, "retry", chosen, timeout)
+    operation = RetryUnits(names, _wanted(names, wanted, everything=everything))
+    operations = Operations(load(properties, needs=("applicationName",)))
+    if not names and not _previewed(operations, operation).count:
+        return 0
+    return _resolve(operations, operation, why, timeout)
 
 
 @uow.command("discard")
@@ -98,9 +105,16 @@ def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everythi
 @unit_filter([UnitStatus.FAILED])
 @_all
 @_timeout
+@why_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def discard(
-    properties: Path, names: tuple[str, ...], wanted: UnitFilter, everything: bool, timeout: float, yes: bool
+    properties: Path,
+    names: tuple[str, ...],
+    wanted: UnitFilter,
+    everything: bool,
+    timeout: float,
+    yes: bool,
+    why: str,
 ) -> int:
     """Gives units up: they are never applied.
 
@@ -112,27 +126,56 @@ def discard(
       kainite uow discard -p app.properties T-17
       kainite uow discard -p app.properties --cause "is no JSON"
     """
-    store, partition = opened_log(load(properties, needs=("applicationName",)))
-    chosen = names or _selected(store, partition, wanted, everything=everything)
-    if chosen and not yes:
-        what = f"Unit {chosen[0]}" if len(chosen) == 1 else f"{len(chosen)} units ({_some(chosen)})"
-        them = "it" if len(chosen) == 1 else "them"
-        click.confirm(f"{what} will never be applied to the target. Discard {them}?", abort=True)
-    return resolve(store, partition, "discard", chosen, timeout)
+    operation = DiscardUnits(names, _wanted(names, wanted, everything=everything))
+    operations = Operations(load(properties, needs=("applicationName",)))
+    if not (yes and names):
+        preview = _previewed(operations, operation)
+        if not preview.count:
+            return 0
+        if not yes:
+            them = "it" if preview.count == 1 else "them"
+            click.confirm(f"{preview.does}. Discard {them}?", abort=True)
+            operation = replace(operation, expected=preview.count)
+    return _resolve(operations, operation, why, timeout)
 
 
-def _selected(store: DynamoDBStore, partition: str, wanted: UnitFilter, *, everything: bool) -> tuple[str, ...]:
-    """Returns the names of the failed units that the filters select, in the log's order, and says how many."""
-    if not (wanted or everything):
+def _wanted(names: tuple[str, ...], wanted: UnitFilter, *, everything: bool) -> UnitFilter:
+    """Returns the filter, if units are named or selected."""
+    if not (names or wanted or everything):
         raise click.UsageError("name units, or select them: --status failed, --table, --cause or --all")
-    failed = [row for row in read_present_rows(store, partition) if row.status == UnitStatus.FAILED]
-    chosen = tuple(row.uow for row in failed if wanted.takes(row))
-    say(f"{len(chosen)} of {len(failed)} failed units" + (f": {_some(chosen)}" if chosen else ""))
-    return chosen
+    return wanted
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+def _previewed(operations: Operations, operation: UnitOperation) -> Preview:
+    """Returns what an operation would do now; says how many units are selected, if they are not named."""
+    preview = operations.preview(operation)
+    if not operation.names:
+        some = f": {_some(preview.names, preview.count or 0)}" if preview.names else ""
+        say(f"{preview.count} of {preview.among} failed units{some}")
+    return preview
+
+
+def _resolve(operations: Operations, operation: UnitOperation, why: str, timeout: float) -> int:
+    """Carries an operation on units out, and says what has become of it; returns the exit status."""
+    alone = len(operation.names) == 1
+
+    def tell(sentence: str, bad: bool) -> None:
+        if bad and not alone:
+            say(f"refused: {sentence}", err=True)
+        elif not bad:
+            say(sentence)
+
+    outcome = operations.carry_out(operation, this_person(), why, timeout=timeout, tell=tell)
+    if alone:
+        if outcome.result is OperationResult.REFUSED:
+            raise LogRequestError(outcome.sentence)
+    else:
+        say(outcome.sentence + (f"; {outcome.refused} refused" if outcome.refused and operation.names else ""))
+    return 1 if outcome.refused or outcome.result is OperationResult.REFUSED else 0
+
+
+def _some(names: Sequence[str], count: int | None = None) -> str:
+    more = f" and {(count or len(names)) - _NAMED} more" if (count or len(names)) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 
 

@@ -35,8 +35,8 @@ from kainite.doctor.tables import (
     look_at_expiry,
     look_at_table,
 )
+from kainite.kinesis.read.retrieval import chosen_way
 from kainite.settings import Examination, Settings
-from kainite.settings.sections.stream import Retrieval
 
 if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
@@ -103,7 +103,8 @@ def _of_streams(settings: Settings, roles: frozenset[str]) -> Iterator[DoctorChe
     if "run" in roles:
         yield DoctorCheck("stream", f"stream {stream.name}", lambda: look_at_stream(_kinesis(settings), settings))
         yield DoctorCheck("stream", "retention", lambda: look_at_retention(_kinesis(settings), settings))
-        if stream.retrieval is Retrieval.FANOUT:
+        endpoint = settings.aws.kinesis_endpoint or f"https://kinesis.{settings.aws.region}.amazonaws.com"
+        if chosen_way(stream.retrieval, endpoint).is_fan_out:
             yield DoctorCheck("stream", "fan-out", lambda: look_at_consumer(_kinesis(settings), settings))
         if stream.output is not None:
             yield _of_written(settings, stream.output, None)

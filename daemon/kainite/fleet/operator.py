@@ -32,15 +32,17 @@ class Operator:
     Args:
         store: the store of the fleet's table.
         name: the operator's name, for the histories.
+        reason: why the operator changes it, for the histories; may be empty.
 
     Raises (every call):
         FleetError: there is no such duty or worker, or the change makes no sense; the message says why.
         FleetUnavailableError: the table did not answer.
     """
 
-    def __init__(self, store: FleetStore, name: str) -> None:
+    def __init__(self, store: FleetStore, name: str, reason: str = "") -> None:
         self._store = store
         self._name = name
+        self._reason = f": {reason}" if reason else ""
 
     def add(self, name: str, work: Work) -> None:
         """Adds a duty."""
@@ -66,7 +68,7 @@ class Operator:
                 raise FleetError(f"duty {name!r} is declared in the settings: take it out there, or disable it")
             if duty.status.held:
                 raise FleetError(f"duty {name!r} is {duty.status} at {duty.worker}: stop it first")
-            event = HistoryLine(Subject.DUTY, name, "removed", self._name, "an operator's wish")
+            event = HistoryLine(Subject.DUTY, name, "removed", self._name, f"an operator's wish{self._reason}")
             return FleetCommit((DeleteRecord(duty),), events=(event,))
 
         self._change(commit)
@@ -131,9 +133,10 @@ class Operator:
             number = max([reader.read, *sent]) + 1
             # A reader that has read on meanwhile takes this number for one that it has obeyed.
             process = "" if command in LASTING else reader.process
-            return FleetCommit(
-                (PutRecord(WorkerMessage(worker, number, command, content, process=process)), CheckRecord(reader))
-            )
+            what = f"an operator asks it to {command} {content}".rstrip() + self._reason
+            event = HistoryLine(Subject.WORKER, worker, reader.status, self._name, what)
+            message = WorkerMessage(worker, number, command, content, process=process)
+            return FleetCommit((PutRecord(message), CheckRecord(reader)), events=(event,))
 
         self._change(commit)
 
@@ -162,7 +165,9 @@ class Operator:
         return written[-1]
 
     def _of_duty(self, duty: Duty, why: str) -> FleetCommit:
-        event = HistoryLine(Subject.DUTY, duty.name, duty.status, self._name, f"an operator: {why}", duty.worker)
+        event = HistoryLine(
+            Subject.DUTY, duty.name, duty.status, self._name, f"an operator: {why}{self._reason}", duty.worker
+        )
         return FleetCommit((PutRecord(duty),), events=(event,))
 
     def _change(self, commit: Callable[[Picture], FleetCommit]) -> None:

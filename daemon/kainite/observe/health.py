@@ -1,13 +1,15 @@
 """Judges whether the daemon, and each of its shards, does its work. Pure: facts in, a report with its reasons out.
 
-A child hangs when it has not said anything for the setting's time since it was asked; a shard is quiet when its child
-is not asked because there are no records. The report answers three questions:
+A child hangs when it has not answered anything for the setting's time since it was asked. A shard is stalled when it
+has not got on for that time for another reason: Kinesis gives no reply or no record, the log takes nothing, or nobody
+reads although the lease is held. It is quiet when its child is not asked because there are no records. None of these
+ends anything: they are told. The report answers three questions:
 
 * *live*: does the daemon's own event loop run? A restart mends nothing else, neither a child nor AWS.
 * *ready*: does it reach the lease table, and can it append to the log, where there is one?
-* *healthy*: is any shard hung or failing, does the lease table not answer, or do so many units wait to be applied that
-  reading stopped? At the log's owner: is any unit failed, blocked or delayed, or does any wait long? Then a person
-  should look.
+* *healthy*: is any shard hung, stalled, throttled or failing, does the lease table not answer, or do so many units wait
+  to be applied that reading stopped? At the log's owner: is any unit failed, blocked or delayed, or does any wait long?
+  Then a person should look.
 """
 
 from __future__ import annotations
@@ -40,9 +42,11 @@ class Health(StrEnum):
     WAITING = "waiting"  # its child starts, ends or is between two tries
     FAILING = "failing"  # child after child fails
     HUNG = "hung"  # its child does not answer
+    STALLED = "stalled"  # it does not get on for another reason
+    THROTTLED = "throttled"  # Kinesis refuses calls again and again
 
 
-TROUBLE = frozenset({Health.FAILING, Health.HUNG})
+TROUBLE = frozenset({Health.FAILING, Health.HUNG, Health.STALLED, Health.THROTTLED})
 
 
 class LogMountState(StrEnum):
@@ -86,7 +90,7 @@ class HealthLimits:
     """The limits that the settings set.
 
     Attributes:
-        hung_after: seconds that a child may be silent.
+        hung_after: seconds that a child may be silent, that a shard may stand still, and be throttled.
         poison_tries: failures in a row from which a shard is failing.
         unreached_after: seconds without a round of the lease table from which the table counts as away.
     """
@@ -151,7 +155,7 @@ class HealthReport:
 def judge(statuses: Sequence[ShardStatus], worker: WorkerFacts, limits: HealthLimits) -> HealthReport:
     """Returns the report on the whole daemon."""
     shards = tuple(judge_shard(status, limits) for status in sorted(statuses, key=lambda status: status.shard))
-    problems = [f"{shard.status.shard}: {shard.why}" for shard in shards if shard.health in TROUBLE]
+    problems = [_problem(shard) for shard in shards if shard.health in TROUBLE]
     if _is_late(worker, limits):
         problems.append(_late(worker))
     problems += [check.cause for check in worker.checks if check.level.is_trouble]
@@ -169,6 +173,12 @@ def judge_shard(status: ShardStatus, limits: HealthLimits) -> ShardHealth:
         return ShardHealth(status, Health.HUNG, f"the child has not answered {status.action} for {silent:.0f} s")
     if status.failures >= limits.poison_tries:
         return ShardHealth(status, Health.FAILING, f"{status.failures} children failed in a row")
+    if (stands := status.standstill) is not None and stands.seconds >= limits.hung_after:
+        return ShardHealth(
+            status, Health.STALLED, f"the shard has not got on for {stands.seconds:.0f} s: {stands.cause}"
+        )
+    if status.throttled is not None and status.throttled >= limits.hung_after:
+        return ShardHealth(status, Health.THROTTLED, f"Kinesis has throttled its reading for {status.throttled:.0f} s")
     if status.pid is None or status.state != "PROCESSING":
         return ShardHealth(status, Health.WAITING, f"no records are processed in state {status.state}")
     behind = status.behind_ms or 0
@@ -181,6 +191,15 @@ def judge_shard(status: ShardStatus, limits: HealthLimits) -> ShardHealth:
     if status.last_record >= QUIET_S:
         return ShardHealth(status, Health.QUIET, f"no records for {status.last_record:.0f} s")
     return ShardHealth(status, Health.OK, "records are processed as they come")
+
+
+def _problem(shard: ShardHealth) -> str:
+    said = (
+        f"; its last line: {shard.status.stderr}"
+        if shard.status.stderr and shard.health is not Health.THROTTLED
+        else ""
+    )
+    return f"{shard.status.shard}: {shard.why}{said}"
 
 
 def _not_ready(worker: WorkerFacts, limits: HealthLimits) -> list[str]:
@@ -214,6 +233,8 @@ def _shard_json(shard: ShardHealth) -> dict[str, Any]:
         "silent_seconds": status.silent,
         "behind_millis": status.behind_ms,
         "last_record_seconds": status.last_record,
+        "standstill_seconds": status.standstill.seconds if status.standstill else None,
+        "throttled_seconds": status.throttled,
         "failures": status.failures,
         "stderr": status.stderr,
     }

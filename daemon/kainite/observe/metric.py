@@ -85,6 +85,10 @@ EXPIRED_ITERATOR = Metric(
     "ProcessTask", "ExpiredIterator", "kainite_expired_iterators_total", MetricKind.COUNTER, MetricUnit.COUNT,
     "Iterators that expired.", per_shard=True,
 )  # fmt: skip
+THROTTLED_READS = Metric(
+    "ProcessTask", "ThrottledReads", "kainite_throttled_reads_total", MetricKind.COUNTER, MetricUnit.COUNT,
+    "Calls for records that Kinesis refused, because the shard's readers together ask for too much.", per_shard=True,
+)  # fmt: skip
 INITIALIZE_TIME = Metric(
     "InitializeTask", "RecordProcessor.initialize.Time", "kainite_child_initialize_seconds",
     MetricKind.TIMING, MetricUnit.MILLIS,
@@ -310,6 +314,10 @@ APPLY_LAG = Metric(
     "Apply", "Lag", "kainite_apply_lag_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
     "Time since the apply job read the oldest unit of work that waits; 0 without one.",
 )  # fmt: skip
+APPLY_PAUSED = Metric(
+    "Apply", "Paused", "kainite_apply_paused", MetricKind.GAUGE, MetricUnit.COUNT,
+    "1 while a person has paused applying (kainite log pause), else 0; from the apply job, and from the log's owner.",
+)  # fmt: skip
 APPLY_FOLLOWED = Metric(
     "Apply", "Followed", "kainite_apply_followed", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while the log's owner sends what becomes durable; 0 while the log is read.",
@@ -434,22 +442,22 @@ PROCESS_METRICS: tuple[Metric, ...] = (HEALTHY, READY, PROBLEMS)
 
 DAEMON_METRICS: tuple[Metric, ...] = (
     RECORDS_PROCESSED, DATA_BYTES_PROCESSED, MILLIS_BEHIND_LATEST, PROCESS_RECORDS_TIME, GET_RECORDS_TIME,
-    GET_RECORDS_SUCCESS, EXPIRED_ITERATOR, INITIALIZE_TIME, SHUTDOWN_TIME, CURRENT_LEASES, LOST_LEASES, TOTAL_LEASES,
-    NUM_WORKERS, NEEDED_LEASES, LEASES_TO_TAKE, TAKEN_LEASES, UNTAKEN_LEASES, EXPIRED_LEASES, VERY_OLD_LEASES,
-    LEASE_SPILLOVER, PARTIAL_STREAMS, STREAMS_TO_SYNC, IS_LEADER, CHILD_FAILURES,
+    GET_RECORDS_SUCCESS, EXPIRED_ITERATOR, THROTTLED_READS, INITIALIZE_TIME, SHUTDOWN_TIME, CURRENT_LEASES, LOST_LEASES,
+    TOTAL_LEASES, NUM_WORKERS, NEEDED_LEASES, LEASES_TO_TAKE, TAKEN_LEASES, UNTAKEN_LEASES, EXPIRED_LEASES,
+    VERY_OLD_LEASES, LEASE_SPILLOVER, PARTIAL_STREAMS, STREAMS_TO_SYNC, IS_LEADER, CHILD_FAILURES,
     REJECTED_MESSAGES, UNITS_COLLECTED, UNIT_DELTAS, UNITS_COMMITTED, UNITS_FAILED, UNITS_DISCARDED,
     OPEN_UNITS, UNITS_IN_PROGRESS, FAILED_UNITS, BLOCKED_UNITS, OLDEST_UNIT, LATE_UNITS, WATERMARK_BEHIND,
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
     LOG_REFUSED, LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES, LOG_LINES_DROPPED,
     CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED,
-    LOG_MEMBER, LOG_UPKEEP_FAILURES, STREAM_RETENTION,
+    LOG_MEMBER, LOG_UPKEEP_FAILURES, STREAM_RETENTION, APPLY_PAUSED,
     FLEET_WORKERS, DUTIES_RUNNING, DUTIES_WAITING, DUTIES_IN_ERROR, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite run`` and ``kainite log serve`` publish."""
 
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
-    MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
+    APPLY_PAUSED, MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
     LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite apply`` publishes."""

@@ -41,6 +41,15 @@ class Prometheus:
             "kainite_child_silent_seconds", "Time for which a child that was asked is silent.", ["shard"],
             registry=self._registry,
         )  # fmt: skip
+        self._standing = client.Gauge(
+            "kainite_shard_standstill_seconds",
+            "Time for which a shard has not got on while its child was not asked, whatever the reason.", ["shard"],
+            registry=self._registry,
+        )  # fmt: skip
+        self._throttled = client.Gauge(
+            "kainite_shard_throttled_seconds", "Time for which a shard's reading is throttled.", ["shard"],
+            registry=self._registry,
+        )  # fmt: skip
         client.Info("kainite_build", "Versions of Kainite and Python.", registry=self._registry).info(
             {"version": kainite.__version__, "python": platform.python_version()}
         )
@@ -68,10 +77,12 @@ class Prometheus:
         tally = Tally(shard.health for shard in shards)
         for health in Health:
             self._shards.labels(health.value).set(tally[health])
-        self._silent.clear()
-        for shard in shards:
-            if shard.status.silent is not None:
-                self._silent.labels(shard.status.shard).set(shard.status.silent)
+        for family in (self._silent, self._standing, self._throttled):
+            family.clear()
+        for status in (shard.status for shard in shards):
+            _set(self._silent, status.shard, status.silent)
+            _set(self._standing, status.shard, status.standstill.seconds if status.standstill else None)
+            _set(self._throttled, status.shard, status.throttled)
         page = client.generate_latest(self._registry)
         self._forget_all_but({shard.status.shard for shard in shards})
         return page
@@ -88,6 +99,11 @@ class Prometheus:
             for metric, shard in gone:
                 del self._series[metric, shard]
                 self._families[metric].remove(shard or "")
+
+
+def _set(family: client.Gauge, shard: str, seconds: float | None) -> None:
+    if seconds is not None:
+        family.labels(shard).set(seconds)
 
 
 def _family(metric: Metric, registry: client.CollectorRegistry) -> Family:

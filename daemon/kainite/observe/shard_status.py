@@ -6,6 +6,19 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Standstill:
+    """A shard's work that does not get on, for another reason than its child's silence.
+
+    Attributes:
+        seconds: for how long.
+        cause: what the shard waits for.
+    """
+
+    seconds: float
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShardStatus:
     """A snapshot; times are seconds before it was taken.
 
@@ -20,6 +33,8 @@ class ShardStatus:
         failures: children that failed in a row.
         stderr: the last line of standard error of the child, or of the one that failed before it; empty without one.
         records: how many records were done since the consumer's start.
+        standstill: for how long the shard has not got on while its child is not asked; None while it gets on.
+        throttled: seconds for which Kinesis has throttled its reading again and again; None while it does not.
     """
 
     shard: str
@@ -32,3 +47,5 @@ class ShardStatus:
     failures: int = 0
     stderr: str = ""
     records: int = 0
+    standstill: Standstill | None = None
+    throttled: float | None = None

@@ -37,7 +37,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 
 from kainite.base.clock import boot_seconds, epoch_ms
-from kainite.base.errors import KainiteError, LogAppendError, LogFencedError, LogRequestError, LogUnavailableError
+from kainite.base.errors import (
+    KainiteError,
+    LogAppendError,
+    LogFencedError,
+    LogHandedOverError,
+    LogRequestError,
+    LogUnavailableError,
+)
 from kainite.base.garbage import collect_rarely
 from kainite.base.logs import event
 from kainite.base.position import Position
@@ -209,6 +216,10 @@ class LogOwner:
         """Waits until the owner cannot go on, and returns the error: most likely it was fenced."""
         return await self._tasks.failed()
 
+    def give_up(self, why: str) -> None:
+        """Ends the owner, as a person has asked: another process may own the log at once."""
+        self._tasks.fail(LogHandedOverError(why))
+
     async def position(self, shard_id: str) -> Position | None:
         return await self._queue.position(shard_id)
 
@@ -331,7 +342,7 @@ class LogOwner:
             self._marks.now(self.state, self.durable_id),
             len(self._queue),
             str(self.backlog() or ""),
-            str(self.held_by() or ""),
+            str(self._lag.long_held_by(self.state) or self._turns.held_by(self.state) or ""),
             tuple(ShardFigure(shard, behind) for shard, behind in self._waiting.behind().items()),
         )
         return summary_of(self.state, figures)

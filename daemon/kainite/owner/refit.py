@@ -97,15 +97,19 @@ class Refitting:
         self._signing: Signing | None = None
         self._judged: set[int] = set()  # misfits that do not fit by _signing
 
-    async def judged(self, unit: UnitState) -> tuple[Signing, SignedDeltas]:
-        """Reads the catalogue, and judges one misfit by it."""
+    async def latest(self) -> Signing:
+        """Reads the catalogue; returns the rules that follow from it."""
         try:
             async with time_limit(READ_LIMIT_S):
                 await self._catalogue.read_again()
         except TimeoutError:
             pass
-        signing = self._catalogue.signing
-        return signing, await self._judge(unit, signing)
+        return self._catalogue.signing
+
+    async def judged(self, unit: UnitState) -> tuple[Signing, SignedDeltas]:
+        """Reads the catalogue, and judges one misfit by it."""
+        signing = await self.latest()
+        return signing, await self.judge(unit, signing)
 
     async def watch(self, every: float = READ_EVERY_S) -> None:
         """Reads the catalogue every so many seconds while there are misfits, and judges them when it has changed."""
@@ -130,7 +134,7 @@ class Refitting:
     async def _judge_again(self, unit: UnitState, signing: Signing) -> None:
         """Judges a misfit; one whose deltas cannot be read stays as it is, and does not stop the log."""
         try:
-            judged = await self._judge(unit, signing)
+            judged = await self.judge(unit, signing)
         except LogCorruptError as error:
             about = unit_fields(unit.uow, unit.tid, unit.tables, UnitCommand.DISCARD)
             event(_logger, logging.ERROR, "misfit not judged", **about, cause=error)
@@ -149,7 +153,12 @@ class Refitting:
 
         await self._owner.write(decided)
 
-    async def _judge(self, unit: UnitState, signing: Signing) -> SignedDeltas:
+    async def judge(self, unit: UnitState, signing: Signing) -> SignedDeltas:
+        """Judges one misfit.
+
+        Raises:
+            LogCorruptError: its deltas cannot be read.
+        """
         await self._owner.write(lambda _: ())  # the unit's entries must be durable to be read from the store
         return await asyncio.to_thread(judge_anew, self._store, self._partition, unit.entries, signing)
 

@@ -1,8 +1,9 @@
 """Decides requests to the owner (``kainite uow retry``, ``kainite uow discard``) on the log's state.
 
 A request is ``{"action": "retry" | "discard", "uow": NAME, "by": WHO}``; in place of its name the unit's transaction id
-may be given, unless a unit is called so. Its answer is written
-after the log entry that carries it out. A request whose answer was lost is recognised by its id
+may be given, unless a unit is called so. Many units are selected by a filter (:mod:`kainite.owner.bulk`). Its answer is
+written after the log entry that carries it out, which stands in one batch with the record of who asked, and why
+(:mod:`kainite.owner.recording`). A request whose answer was lost is recognised by its id
 and answered again without being carried out twice.
 
 A failed unit is discarded at once: no apply job tries it. Any other unit may be in a task of the apply job at this
@@ -74,6 +75,13 @@ def decide(
     unit = unit_asked(state, request)
     if unit is None:
         return _refuse(f"no unit {request.get('uow')!r} is failed or in progress; see kainite log show")
+    return decide_on(state, unit, request, judged)
+
+
+def decide_on(
+    state: FoldedLog, unit: UnitState, request: Mapping[str, str], judged: SignedDeltas | None = None
+) -> RequestDecision:
+    """Decides a request on one unresolved unit; arguments as :func:`decide`."""
     match request.get("action"):
         case "retry":
             return _retry(state, unit, request, judged)

@@ -77,6 +77,7 @@ class UnitMetrics:
         running = (tid for tid, unit in state.units.items() if unit.status is UnitStatus.IN_PROGRESS)
         oldest = next(running, state.next_id) if state.statuses.get(UnitStatus.IN_PROGRESS) else state.next_id
         self._meter.observe(metric.OPEN_UNITS, len(state.open))
+        self._meter.observe(metric.APPLY_PAUSED, int(state.operations.pause is not None))
         for status, standing in _STANDING.items():
             self._meter.observe(standing, state.statuses.get(status, 0))
         self._meter.observe(metric.OLDEST_UNIT, self._ages.of(oldest) * 1000)
@@ -93,7 +94,8 @@ class UnitMetrics:
                 self.sample(*sample())
                 await asyncio.sleep(SAMPLE_S)
         finally:
-            for standing in (*_STANDING.values(), metric.OPEN_UNITS, metric.OLDEST_UNIT, metric.WATERMARK_BEHIND):
+            others = metric.OPEN_UNITS, metric.OLDEST_UNIT, metric.WATERMARK_BEHIND, metric.APPLY_PAUSED
+            for standing in (*_STANDING.values(), *others):
                 self._meter.observe(standing, 0)
 
 

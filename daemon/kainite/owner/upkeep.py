@@ -3,8 +3,7 @@
 1. *outcomes*: the outcomes that the apply job wrote into its own log partition (``<partition>:outcomes``) are
    copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
    :mod:`kainite.owner.looking` decides when the owner looks for outcomes and requests.
-2. *requests*: retry, discard and skip (:mod:`kainite.owner.skipping`) are decided, appended, and then answered. The
-   retry of a unit that did not fit the catalogue judges its deltas anew first (:mod:`kainite.owner.refit`).
+2. *requests* of people are decided, appended with their record, and then answered (:mod:`kainite.owner.answering`).
 3. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.collecting.waiting`).
 4. *names* of dispatched units move on (:mod:`kainite.owner.names`), before each snapshot.
 5. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
@@ -19,11 +18,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Sequence
+from typing import Final
 
 from kainite.base.clock import epoch_ms
-from kainite.base.errors import KainiteError, LogCorruptError
 from kainite.base.waiting import wait_until_set
 from kainite.log.collecting.overdue import expire, release_turn
 from kainite.log.collecting.unit_entries import RELEASED
@@ -34,14 +32,12 @@ from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_of, outcomes_partition
+from kainite.owner.answering import Answering, AskedOwner
 from kainite.owner.audit.trail import AuditTrail, audited
 from kainite.owner.entry_writer import EntryWriter
 from kainite.owner.looking import Looking
 from kainite.owner.mount import Mount
 from kainite.owner.names import NamesMove, deletable, next_move
-from kainite.owner.refit import Refitting, is_kept, refit_entries
-from kainite.owner.requests import decide, refusal, unit_asked
-from kainite.owner.skipping import SKIP, skip
 from kainite.settings import LogSettings, UowSettings
 
 _logger = logging.getLogger(__name__)
@@ -52,12 +48,6 @@ LOOKS: Final = 5
 
 REST: Final = 20.0
 """The least time between two looks for overdue units, in multiples of the time that a look takes."""
-
-
-class UpkeptOwner(EntryWriter, Protocol):
-    """The interface of the owner for its upkeep."""
-
-    refitting: Refitting | None
 
 
 class LogUpkeep:
@@ -88,9 +78,10 @@ class LogUpkeep:
         self._audit = audit
         self._waiting = waiting
         self._looking = looking
+        self._answering = Answering(store, settings.partition, uow, mounted)
         self._rested_at = 0.0
 
-    async def run(self, owner: UpkeptOwner) -> None:
+    async def run(self, owner: AskedOwner) -> None:
         """Takes the steps now and then, until cancelled; raises as :meth:`run_once`."""
         poll, wake = self._settings.poll, self._looking.wake
         while True:
@@ -99,7 +90,7 @@ class LogUpkeep:
             wake.clear()
             await self.run_once(owner)
 
-    async def run_once(self, owner: UpkeptOwner) -> None:
+    async def run_once(self, owner: AskedOwner) -> None:
         """Takes the steps, the last two only when a snapshot is due.
 
         Raises:
@@ -109,13 +100,13 @@ class LogUpkeep:
         if self._looking.outcomes_due(owner.state.through):
             await self._take_outcomes(owner)
         if self._looking.requests_due():
-            await self._answer_requests(owner)
+            await self._answering.answer_all(owner)
         await self._expire(owner)
         if self._is_due(owner.state):
             await self._move_names(owner)
             await self._snapshot(owner)
 
-    async def _expire(self, owner: UpkeptOwner) -> None:
+    async def _expire(self, owner: AskedOwner) -> None:
         """Fails what is overdue and releases what may go, some at a time; rests where a look takes long."""
         clock = time.perf_counter
         more, rested = True, clock() >= self._rested_at
@@ -141,7 +132,7 @@ class LogUpkeep:
         units = len(state.units) + len(state.open)
         return state.next_id - state.snapshot_since > max(self._settings.snapshot_entries, units)
 
-    async def _take_outcomes(self, owner: UpkeptOwner) -> None:
+    async def _take_outcomes(self, owner: AskedOwner) -> None:
         partition = outcomes_partition(self._settings.partition)
         first_id = owner.state.through + 1
         batches = await asyncio.to_thread(_read_all, self._store, partition, first_id)
@@ -150,71 +141,7 @@ class LogUpkeep:
             through = batches[-1].last_id
             await owner.write(lambda state: _status(state, StatusMeta(outcomes, through)))
 
-    async def _answer_requests(self, owner: UpkeptOwner) -> None:
-        requests = await asyncio.to_thread(self._store.read_requests, self._settings.partition)
-        for request_id, request in requests:
-            answer = await self._carry_out(owner, request_id, request)
-            await asyncio.to_thread(self._store.answer_request, self._settings.partition, request_id, answer)
-
-    async def _carry_out(self, owner: UpkeptOwner, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
-        """Appends the request's outcome, if the state allows it; returns the answer once the outcome is durable."""
-        if request.get("action") == SKIP:
-            return await self._skip(owner, request_id, request)
-        answer: Mapping[str, str] = {}
-        unit = unit_asked(owner.state, request) if request.get("action") == "retry" else None
-        entries = unit.entries if unit else ()
-        try:
-            anew = await owner.refitting.judged(unit) if owner.refitting and unit and is_kept(unit) else None
-        except LogCorruptError as error:
-            # A later owner may have removed the entries that this read needs. Then the renewal finds its claim, and
-            # raises.
-            await asyncio.to_thread(self._mount.renew)
-            return refusal(f"unit {request.get('uow')} cannot be judged anew: {error}; discard it, and send it again")
-
-        def decided(state: FoldedLog) -> Sequence[Entry]:
-            nonlocal answer
-            decision = decide(state, request_id, request, anew[1] if anew else None)
-            answer = decision.answer
-            journal = Journal(state, epoch_ms())
-            if decision.outcome is not None:
-                now = state.units.get(decision.outcome.tid)
-                if anew is not None and now is not None and now.entries != entries:
-                    answer = refusal(f"more of unit {now.uow} came while it was judged: retry it again")
-                    return ()
-                if anew is not None and now is not None and is_kept(now):
-                    refit_entries(journal, self._uow, now, *anew)
-                journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=(request_id,)))
-            return journal.entries
-
-        broken = await self._write(owner, decided)
-        return broken or answer
-
-    async def _skip(self, owner: UpkeptOwner, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
-        answer: Mapping[str, str] = {}
-
-        def decided(state: FoldedLog) -> Sequence[Entry]:
-            nonlocal answer
-            journal = Journal(state, epoch_ms())
-            answer = skip(journal, self._uow, request_id, request)
-            return journal.entries
-
-        broken = await self._write(owner, decided)
-        return broken or answer
-
-    async def _write(
-        self, owner: UpkeptOwner, decide: Callable[[FoldedLog], Sequence[Entry]]
-    ) -> Mapping[str, str] | None:
-        """Appends what a request decides; returns a refusal where deciding breaks, so that no other owner meets it."""
-        try:
-            await owner.write(decide)
-        except KainiteError:
-            raise
-        except Exception as error:
-            _logger.exception("request refused")
-            return refusal(f"the log's owner cannot decide on the request, an error in Kainite: {error!r}")
-        return None
-
-    async def _move_names(self, owner: UpkeptOwner) -> None:
+    async def _move_names(self, owner: AskedOwner) -> None:
         recent = owner.state.recent
         while (move := next_move(recent, self._uow.dedup_window, self._mount.generation)) is not None:
             await self._move(owner, move)
@@ -222,13 +149,13 @@ class LogUpkeep:
             await asyncio.to_thread(self._store.delete_names, self._settings.partition, gone)
             recent.stale.difference_update(gone)
 
-    async def _move(self, owner: UpkeptOwner, move: NamesMove) -> None:
+    async def _move(self, owner: AskedOwner, move: NamesMove) -> None:
         """Writes the segment's item, then the entry; nothing else moves names, so both are about the same names."""
         if move.item is not None:
             await asyncio.to_thread(self._store.put_names, self._settings.partition, *move.item)
         await _control(owner, move.meta, b"")
 
-    async def _snapshot(self, owner: UpkeptOwner) -> None:
+    async def _snapshot(self, owner: AskedOwner) -> None:
         """Appends a snapshot in parts, names it in HEAD, and truncates the entries that no reader needs then."""
         head, state = self._mount.head, owner.state
         # Readers that have just read HEAD fold from this id; if it is not known, nothing is truncated this time.

@@ -41,11 +41,19 @@ class WatermarkLag:
             return None
         return self._watermark.held_by()
 
+    def long_held_by(self, state: FoldedLog) -> Held | None:
+        """Returns the shard that holds the watermark back where it is far behind, or unknown; None where all is well.
+
+        Each unit waits for the watermark, if only for the grace.
+        """
+        held = self.held_by(state)
+        return held if held is None or held.seconds is None or held.seconds >= LONG_BEHIND_S else None
+
     def seconds(self, state: FoldedLog) -> float:
         """Returns how far the watermark is behind while units wait for it, else 0; warns now and then if it is far."""
         held = self.held_by(state)
         if held is None:
             return 0.0
-        if (held.seconds is None or held.seconds >= LONG_BEHIND_S) and self._telling.is_due():
+        if self.long_held_by(state) is not None and self._telling.is_due():
             event(_logger, logging.WARNING, "units wait for a shard to be read", cause=held, units=len(state.open))
         return held.seconds or 0.0

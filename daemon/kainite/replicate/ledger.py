@@ -5,7 +5,8 @@ step does and the entry that says so commit together, under a fence.
 
 * ``kainite_load``: one row a log, with the *generation* of the load, its state, and the consistent point.
 * ``kainite_load_table``: a row for each table that was loaded, with its position S: what committed in the source before
-  S came with the copy, what committed from S on comes through the log.
+  S came with the copy, what committed from S on comes through the log. A table that is loaded by itself has a state of
+  its own there (:mod:`kainite.replicate.table_ledger`).
 * ``kainite_load_step``: a row for each step: a range of rows that is copied, or a statement. Steps have stages; those
   of a stage run side by side, a stage begins when the one before is done.
 
@@ -135,7 +136,10 @@ CREATE: Final = (
         log_partition text NOT NULL,
         table_schema text NOT NULL,
         table_name text NOT NULL,
-        position pg_lsn NOT NULL,
+        position pg_lsn,
+        state text NOT NULL DEFAULT 'live',
+        reached pg_lsn,
+        cause text,
         PRIMARY KEY (log_partition, table_schema, table_name)
     )""",
     """
@@ -158,8 +162,9 @@ IS_THERE: Final = "SELECT to_regclass('kainite_load') IS NOT NULL"
 
 # Closes the apply job's fence for good: the job has to begin again, and is let in when the state is live.
 CLOSE_FENCE: Final = """
-    INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, -1, 9223372036854775807)
-    ON CONFLICT (log_partition) DO UPDATE SET micro_batch = excluded.micro_batch"""
+    INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, %s, 9223372036854775807)
+    ON CONFLICT (log_partition) DO UPDATE SET
+        micro_batch = excluded.micro_batch, generation = greatest(kainite_fence.generation, excluded.generation)"""
 
 # KEY SHARE of tasks lets the driver note its signs of life, and keeps this out.
 LOCK: Final = "SELECT generation FROM kainite_load WHERE log_partition = %s FOR UPDATE"
@@ -193,7 +198,9 @@ FINISH: Final = """
     WHERE log_partition = %s AND generation = %s AND state = 'loading' AND position IS NOT NULL
       AND NOT EXISTS (SELECT FROM kainite_load_step s WHERE s.log_partition = l.log_partition AND s.done_at IS NULL)"""
 
-CUT_OVER: Final = "UPDATE kainite_load SET state = 'cut over' WHERE log_partition = %s AND state = 'live'"
+CUT_OVER: Final = """
+    UPDATE kainite_load l SET state = 'cut over' WHERE log_partition = %s AND state = 'live'
+      AND NOT EXISTS (SELECT FROM kainite_load_table t WHERE t.log_partition = l.log_partition AND t.state <> 'live')"""
 
 IS_CUT_OVER: Final = "SELECT EXISTS (SELECT FROM kainite_load WHERE state = 'cut over')"
 
@@ -214,7 +221,8 @@ READ: Final = """
 NOT_LIVE: Final = "SELECT state FROM kainite_load WHERE log_partition = %s AND state <> 'live'"
 
 POSITIONS: Final = """
-    SELECT table_schema, table_name, (position - '0/0')::bigint FROM kainite_load_table WHERE log_partition = %s"""
+    SELECT table_schema, table_name, (position - '0/0')::bigint, state = 'live' FROM kainite_load_table
+    WHERE log_partition = %s"""
 
 FORGET_TABLES: Final = "DELETE FROM kainite_load_table WHERE log_partition = %s"
 

@@ -17,11 +17,16 @@ from psycopg.rows import namedtuple_row
 from kainite.base.errors import CatalogueError, TargetError, TargetFencedError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.replication_frames import format_lsn
-from kainite.replicate import ledger
+from kainite.replicate import ledger, table_ledger
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.tables import ReplicaTable, TableName
 
 T = TypeVar("T")
+
+WAS_CUT_OVER: Final = (
+    "the target was cut over, and others may have written in it: no load empties it. kainite replicate cutover --undo"
+    " makes it a replica again"
+)
 
 LOCK_WAIT_S: Final = 30
 """Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
@@ -111,7 +116,7 @@ class LoadLedger:
 
     def create(self) -> None:
         """Makes the ledger's tables where they are missing."""
-        for statement in ledger.CREATE:
+        for statement in (*ledger.CREATE, *table_ledger.CREATE):
             self._connection.execute(statement)
 
     def found(self) -> FoundLoad | None:
@@ -128,27 +133,36 @@ class LoadLedger:
         Raises:
             CatalogueError: the target has been prepared, or loaded, already.
         """
-        with self._transaction():
+        with self.transaction():
             if self._connection.execute(ledger.PREPARE, (self._log,)).rowcount != 1:
                 raise CatalogueError("the target's tables have been made, or loaded, before: kainite replicate status")
-            self._note_steps(steps)
+            self.note_steps(steps)
             self._connection.execute(script.encode())
 
-    def begin(self) -> None:
+    def begin(self, generation: int = -1) -> None:
         """Begins a load: from now on the apply job commits nothing, and no task of an earlier load does.
+
+        Args:
+            generation: an apply job's, below which the log has everything that it has as committed.
 
         Raises:
             CatalogueError: the target was cut over.
         """
-        with self._alone():
-            self._connection.execute(ledger.CLOSE_FENCE, (self._log,))
-            row = self._connection.execute(ledger.BEGIN, (self._log,)).fetchone()
-            if row is None:
-                raise CatalogueError(
-                    "the target was cut over, and others may have written in it: no load empties it. kainite replicate"
-                    " cutover --undo makes it a replica again"
-                )
-            self.generation = row[0]
+        with self.alone():
+            self._connection.execute(ledger.CLOSE_FENCE, (self._log, generation))
+            self._end_loads_of_tables()
+            self.begin_generation()
+
+    def begin_generation(self) -> None:
+        """Begins a load in the transaction of the caller, who has shut out all others.
+
+        Raises:
+            CatalogueError: the target was cut over.
+        """
+        row = self._connection.execute(ledger.BEGIN, (self._log,)).fetchone()
+        if row is None:
+            raise CatalogueError(WAS_CUT_OVER)
+        self.generation = row[0]
 
     def go_on(self) -> None:
         """Goes on with a load that has a point: from now on no task of its earlier driver commits.
@@ -156,10 +170,10 @@ class LoadLedger:
         Raises:
             TargetFencedError: the load has no point, or is none.
         """
-        with self._alone():
+        with self.alone():
             row = self._connection.execute(ledger.GO_ON, (self._log,)).fetchone()
             if row is None:
-                raise self._fenced()
+                raise self.fenced()
             self.generation = row[0]
 
     def plan(self, point: ConsistentPoint, tables: Sequence[ReplicaTable], steps: Iterable[LoadStep]) -> None:
@@ -175,16 +189,16 @@ class LoadLedger:
             TargetFencedError: another driver has begun since.
         """
         lsn = format_lsn(point.lsn)
-        with self._transaction():
+        with self.transaction():
             values = (lsn, point.snapshot, source_name(point), self._log, self.generation)
             if self._connection.execute(ledger.SET_POINT, values).rowcount != 1:
-                raise self._fenced()
+                raise self.fenced()
             self._empty(tables)
             self._connection.execute(ledger.FORGET_TABLES, (self._log,))
             self._connection.execute(ledger.FORGET_COPIES, (self._log,))
             for table in tables:
                 self._connection.execute(ledger.NOTE_TABLE, (self._log, table.schema, table.name, lsn))
-            self._note_steps(steps)
+            self.note_steps(steps)
 
     def left(self, failed: Collection[int] = ()) -> list[int]:
         """Returns the steps of the first stage that is not done, without those that have failed."""
@@ -194,7 +208,7 @@ class LoadLedger:
     def seen(self) -> None:
         """Notes that the driver lives; raises TargetFencedError where another one has taken over."""
         if self._connection.execute(ledger.SEEN, (self._log, self.generation)).rowcount != 1:
-            raise self._fenced()
+            raise self.fenced()
 
     def failed(self, step: int, cause: str) -> None:
         """Notes why a step cannot be done."""
@@ -207,7 +221,7 @@ class LoadLedger:
     def finish(self) -> None:
         """Makes the load live; raises TargetFencedError where a step is left, or another driver has taken over."""
         if self._connection.execute(ledger.FINISH, (self._log, self.generation)).rowcount != 1:
-            raise self._fenced()
+            raise self.fenced()
 
     def cut_over(self, last: Callable[[psycopg.Connection], T]) -> T:
         """Shuts the apply job out for good, and makes the target *cut over*; all or nothing.
@@ -218,11 +232,11 @@ class LoadLedger:
         Raises:
             TargetFencedError: the target is not live.
         """
-        with self._transaction():
-            self._connection.execute(ledger.CLOSE_FENCE, (self._log,))
+        with self.transaction():
+            self._connection.execute(ledger.CLOSE_FENCE, (self._log, -1))
             done = last(self._connection)
             if self._connection.execute(ledger.CUT_OVER, (self._log,)).rowcount != 1:
-                raise self._fenced()
+                raise self.fenced()
             return done
 
     def make_live_again(self) -> None:
@@ -236,7 +250,7 @@ class LoadLedger:
     def _empty(self, tables: Sequence[ReplicaTable]) -> None:
         """Empties what an earlier load of this ledger filled; refuses rows that came from elsewhere."""
         rows = self._connection.execute(ledger.POSITIONS, (self._log,)).fetchall()
-        if filled := {(schema, name) for schema, name, _ in rows}:
+        if filled := {(schema, name) for schema, name, *_ in rows}:
             names = sql.SQL(", ").join(sql.Identifier(*name) for name in sorted(_existing(self._connection, filled)))
             try:
                 self._connection.execute(sql.SQL("TRUNCATE {}").format(names))
@@ -247,28 +261,37 @@ class LoadLedger:
             names_of = ", ".join(f"{schema}.{name}" for schema, name in full)
             raise CatalogueError(f"the target has rows that no load has put there, in {names_of}: TRUNCATE them")
 
-    def _note_steps(self, steps: Iterable[LoadStep]) -> None:
+    def note_steps(self, steps: Iterable[LoadStep]) -> None:
+        """Notes steps that are to be done, in the caller's transaction."""
         values = [
             (self._log, step.number, step.stage, step.schema, step.table, ledger.encoded(step.work)) for step in steps
         ]
         with self._connection.cursor() as cursor:
             cursor.executemany(ledger.NOTE_STEP, values)
 
+    def _end_loads_of_tables(self) -> None:
+        """Ends the loads of single tables, whose rows the load of everything brings; their foreign keys stay noted."""
+        begins = table_ledger.names_begin(self._log)
+        self._connection.execute(table_ledger.END_OWN_LOADS, (begins,))
+        self._connection.execute(table_ledger.END_OWN_STEPS, (begins,))
+        self._connection.execute(table_ledger.FORGET_ALL_HELD, (self._log,))
+
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """Runs a transaction that holds the load against all tasks; ends the sessions of those that were left."""
-        with self._transaction():
+        with self.transaction():
             self._connection.execute(ledger.END_SESSIONS, (ledger.session_name(self._log),))
             self._connection.execute(ledger.LOCK, (self._log,))
             yield
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         with self._connection.transaction():
             self._connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
             yield
 
-    def _fenced(self) -> TargetFencedError:
+    def fenced(self) -> TargetFencedError:
+        """Returns the error of a driver that another one has shut out."""
         return TargetFencedError(
             f"generation {self.generation} of the load of {self._log} may not write any more: another kainite replicate"
             " load has begun, or there is nothing to go on with; kainite replicate status tells"

@@ -44,6 +44,7 @@ _NOT_SQL: Final = re.compile(
     re.MULTILINE,
 )
 _STAGES: Final = {"CONSTRAINT": 0, "INDEX": 0, "INDEX ATTACH": 1, "FK CONSTRAINT": 2}
+_FOREIGN_KEYS: Final = 2
 _REST: Final = 3
 _KEYS: Final = ("INDEX", "INDEX ATTACH")
 
@@ -93,12 +94,30 @@ def dump_schema(connection: psycopg.Connection, url: str, tables: Collection[str
         SourceError: pg_dump refused, for example because it is older than the server.
     """
     out = [name for (name,) in connection.execute(_LEFT_OUT, (list(tables),))]
+    others = [f"--exclude-table={name}" for name in out]
     orphans = {(schema, tag) for schema, tag in connection.execute(_FOREIGN_KEYS_OUT, (out,))}
-    script = plain_sql(_pg_dump(url, "pre-data", out))
-    entries = list(entries_of(_pg_dump(url, "post-data", out)))
+    script = plain_sql(_pg_dump(url, "pre-data", others))
+    entries = list(entries_of(_pg_dump(url, "post-data", others)))
     steps = (entry for entry in entries if (entry.schema, entry.name) not in orphans)
     left_out = tuple(f"{entry.schema}.{entry.name}" for entry in entries if (entry.schema, entry.name) in orphans)
     return SchemaDump(script, tuple(_steps(steps)), left_out)
+
+
+def dump_table(url: str, table: str) -> tuple[str, tuple[str, ...]]:
+    """Returns what makes one table with its keys, indexes and triggers, and beside it its foreign keys.
+
+    Args:
+        url: the source.
+        table: the table, quoted and with its schema.
+
+    Raises:
+        SettingsError, SourceError: as :func:`dump_schema`.
+    """
+    only = (f"--table={table}",)
+    entries = list(entries_of(_pg_dump(url, "post-data", only)))
+    foreign_keys = tuple(entry.sql for entry in entries if _STAGES.get(entry.kind, _REST) == _FOREIGN_KEYS)
+    others = sorted((_STAGES.get(entry.kind, _REST), entry.sql) for entry in entries if entry.sql not in foreign_keys)
+    return "\n".join((plain_sql(_pg_dump(url, "pre-data", only)), *(sql for _, sql in others))), foreign_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +133,8 @@ class DumpEntry:
 def entries_of(dump: str) -> Iterator[DumpEntry]:
     """Yields the objects of a dump; each begins with a comment of its own."""
     headers = list(_HEADER.finditer(dump))
-    ends = [header.start() for header in headers[1:]] + [len(dump)]
-    for header, end in zip(headers, ends, strict=True):
+    ends = itertools.chain((header.start() for header in headers[1:]), (len(dump),))
+    for header, end in zip(headers, ends, strict=False):
         sql = plain_sql(dump[header.end() : end]).partition("\n--\n-- PostgreSQL database dump complete")[0].strip()
         if sql:
             yield DumpEntry(header["name"], header["type"], header["schema"], sql)
@@ -134,7 +153,7 @@ def _steps(entries: Iterator[DumpEntry]) -> Iterator[LoadStep]:
         yield LoadStep(number, stage, entry.schema, table, StatementStep(entry.sql))
 
 
-def _pg_dump(url: str, section: str, left_out: Collection[str]) -> str:
+def _pg_dump(url: str, section: str, which: Collection[str]) -> str:
     program = shutil.which("pg_dump")
     if program is None:
         raise SettingsError(
@@ -146,7 +165,7 @@ def _pg_dump(url: str, section: str, left_out: Collection[str]) -> str:
     options = ["--schema-only", "--no-owner", "--no-privileges", "--no-comments", "--no-publications",
                "--no-subscriptions", "--no-security-labels", f"--section={section}"]  # fmt: skip
     done = subprocess.run(
-        [program, *options, *(f"--exclude-table={name}" for name in left_out), "--dbname", make_conninfo(**given)],
+        [program, *options, *which, "--dbname", make_conninfo(**given)],
         env=os.environ | ({} if password is None else {"PGPASSWORD": str(password)}),
         capture_output=True,
         text=True,

@@ -16,11 +16,14 @@ from psycopg.rows import namedtuple_row
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.ledger import STATEMENT_STAGE, LoadState
 from kainite.replicate.load_ledger import FoundLoad, found_load
+from kainite.replicate.table_ledger import FOREIGN_KEYS_LEFT, READ_ALL, OwnLoadState, names_begin
 
 _TABLES: Final = f"""
     SELECT table_schema AS schema, table_name AS name, count(*) AS ranges, count(done_at) AS ranges_done,
            coalesce(sum(rows), 0)::bigint AS rows, coalesce(sum(bytes), 0)::bigint AS bytes, max(cause) AS cause
     FROM kainite_load_step WHERE log_partition = %s AND stage < {STATEMENT_STAGE} GROUP BY 1, 2 ORDER BY 1, 2"""
+_OWN_TABLES: Final = _TABLES.replace("log_partition = %s", "starts_with(log_partition, %s)")
+_ARE_THERE: Final = "SELECT to_regclass('kainite_load_foreign_key') IS NOT NULL"
 _STATEMENTS: Final = f"""
     SELECT count(*) AS statements, count(done_at) AS done,
            coalesce(array_agg(table_schema || '.' || table_name || ': ' || cause ORDER BY step)
@@ -36,6 +39,7 @@ class TableState(StrEnum):
     WAITING = "waiting"
     LOADING = "loading"
     COPIED = "copied"  # keys and indexes are left
+    CATCHING_UP = "catching up"  # what was held of it meanwhile is applied; a table that is loaded by itself
     FAILED = "failed"
     LIVE = "live"
 
@@ -50,6 +54,7 @@ class TableStatus:
         ranges, ranges_done: how many ranges of rows it has, and how many of them are copied.
         rows, bytes: what is copied.
         cause: why a step of it was refused; None where none was.
+        held: of how many units deltas of the table are held until it is live.
     """
 
     table: str
@@ -59,6 +64,7 @@ class TableStatus:
     rows: int
     bytes: int
     cause: str | None
+    held: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,7 @@ class ReplicaStatus:
         statements, statements_done: how many keys, indexes and the like ``init`` has left for behind the rows, and
             how many of them are made.
         refused: those that the target has refused, with the causes.
+        foreign_keys: foreign keys that are off until the tables that are loaded by themselves are live.
         seconds: how long the load has run.
         seconds_left: how long it will run at the speed so far; None where that is not known.
         tables: the tables.
@@ -93,6 +100,7 @@ class ReplicaStatus:
     statements: int = 0
     statements_done: int = 0
     refused: tuple[str, ...] = ()
+    foreign_keys: tuple[str, ...] = ()
     seconds: float | None = None
     seconds_left: float | None = None
     tables: tuple[TableStatus, ...] = ()
@@ -112,17 +120,19 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
     load = found_load(connection, log_partition)
     if load is None:
         return ReplicaStatus(None, consistent=False)
-    cursor = connection.cursor(row_factory=namedtuple_row)
+    cursor: psycopg.Cursor[Any] = connection.cursor(row_factory=namedtuple_row)
     rows = cursor.execute(_TABLES.encode(), (log_partition,)).fetchall()
     keys: Any = cursor.execute(_STATEMENTS.encode(), (log_partition,)).fetchone()
-    tables = tuple(_table(row, load.state) for row in rows)
+    loaded = {f"{row.schema}.{row.name}": _table(row, load.state) for row in rows}
+    tables = tuple(value for _, value in sorted((loaded | _own_tables(connection, log_partition)).items()))
+    foreign_keys = _foreign_keys(connection, log_partition)
     ranges, done = sum(table.ranges for table in tables), sum(table.ranges_done for table in tables)
     seconds = None
     if load.state is not LoadState.PREPARED:
         seconds = _seconds(load)
     return ReplicaStatus(
         load.state,
-        consistent=load.state in _AFTER_THE_LOAD,
+        consistent=load.state in _AFTER_THE_LOAD and all(table.state is TableState.LIVE for table in tables),
         position=None if load.position is None else format_lsn(load.position),
         source=load.source,
         began_at=_iso(load.began_ms),
@@ -133,11 +143,44 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         bytes=sum(table.bytes for table in tables),
         statements=keys.statements,
         statements_done=keys.done,
-        refused=tuple(keys.refused),
+        refused=(*keys.refused, *(f"{name}: {cause}" for name, cause in foreign_keys if cause)),
+        foreign_keys=tuple(name for name, _ in foreign_keys),
         seconds=seconds,
         seconds_left=_left(load.state, ranges, done, seconds),
         tables=tables,
     )
+
+
+def _own_tables(connection: psycopg.Connection, log_partition: str) -> dict[str, TableStatus]:
+    """Returns the tables that were loaded by themselves, or are being, by their names."""
+    if not _has_own_loads(connection):
+        return {}
+    cursor: psycopg.Cursor[Any] = connection.cursor(row_factory=namedtuple_row)
+    begin = names_begin(log_partition)
+    steps = {(row.schema, row.name): row for row in cursor.execute(_OWN_TABLES.encode(), (begin,)).fetchall()}
+    return {
+        f"{row.schema}.{row.name}": _own_table(row, steps.get((row.schema, row.name)))
+        for row in cursor.execute(READ_ALL, (log_partition,)).fetchall()
+        if row.state != OwnLoadState.LIVE or (row.schema, row.name) in steps
+    }
+
+
+def _own_table(row: Any, steps: Any) -> TableStatus:
+    name, state = f"{row.schema}.{row.name}", TableState(row.state)
+    if steps is None:
+        return TableStatus(name, state, 0, 0, 0, 0, row.cause, row.held)
+    return TableStatus(name, state, steps.ranges, steps.ranges_done, steps.rows, steps.bytes, row.cause, row.held)
+
+
+def _foreign_keys(connection: psycopg.Connection, log_partition: str) -> list[tuple[str, str | None]]:
+    if not _has_own_loads(connection):
+        return []
+    return connection.execute(FOREIGN_KEYS_LEFT, (log_partition,)).fetchall()
+
+
+def _has_own_loads(connection: psycopg.Connection) -> bool:
+    row = connection.execute(_ARE_THERE).fetchone()
+    return row is not None and bool(row[0])
 
 
 def one_line(status: ReplicaStatus) -> str:
@@ -148,6 +191,9 @@ def one_line(status: ReplicaStatus) -> str:
     told += f"{status.bytes / 2**20:,.1f} MiB"
     if status.statements:
         told += f", {status.statements_done} of {status.statements} keys and indexes"
+    not_live = [table for table in status.tables if table.state is not TableState.LIVE]
+    if not_live and status.state is LoadState.LIVE:
+        told += f", {len(not_live)} of {len(status.tables)} tables not live"
     if status.seconds is not None:
         told += f" in {status.seconds:.0f} s"
     return told if status.seconds_left is None else f"{told}, about {status.seconds_left:.0f} s left"

@@ -202,6 +202,8 @@ def _qualified(connection: psycopg.Connection) -> Iterator[None]:
     with connection.transaction():
         connection.execute(_EMPTY_PATH)
         yield
+        # Inside a transaction of the caller the setting would last.
+        connection.execute("SET LOCAL search_path TO DEFAULT")
 
 
 def _rows(connection: psycopg.Connection, query: LiteralString, values: Any) -> Sequence[Any]:

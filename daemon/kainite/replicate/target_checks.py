@@ -165,7 +165,7 @@ def _emptiness(
         return fine("rows", told[load.state])
     known = set()
     if load is not None:
-        known = {(schema, name) for schema, name, _ in target.execute(ledger.POSITIONS, (log_partition,))}
+        known = {(schema, name) for schema, name, *_ in target.execute(ledger.POSITIONS, (log_partition,))}
     full = [".".join(name) for name in with_rows(target, [t.place for t in tables if t.place not in known])]
     if full:
         return wrong("rows", f"the target is not empty: {some_names(full)}", f"TRUNCATE {', '.join(full)}")

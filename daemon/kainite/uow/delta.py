@@ -15,6 +15,9 @@ the first count as sent again (:mod:`kainite.uow.identity`).
 text; a delta or an end may tell it. It belongs to the unit and not to the delta: it takes no part in the delta's
 identity. The unit's time is the latest one that its deltas and its end tell (:func:`commit_time`).
 
+``mayMiss`` says of a delete that its row need not be there: the target was filled by a copy that was made while the
+source went on, and the row may have been gone by then.
+
 A delta may leave its ``key`` out, where ``row`` or ``before`` has it, and tell with ``values`` that its values are the
 source's own spelling: :mod:`kainite.uow.completion`.
 
@@ -49,7 +52,7 @@ MAX_NATURAL = 2**63 - 1
 """The highest count, number and ordinal: the log holds no number beyond 64 bits, and also stores the next number."""
 _EMPTY: Row = {}
 _TIME_DIGITS = 19
-_DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal", "time", "values"})
+_DELTA_FIELDS = frozenset({"uow", "table", "op", "key", "row", "before", "ordinal", "time", "values", "mayMiss"})
 _END_FIELDS = frozenset({"uow", "end", "count", "number", "kind", "time"})
 
 
@@ -98,6 +101,7 @@ class Delta:
         before: the old values, as far as the source knows them.
         ordinal: the delta's place in its source transaction, where the source numbers them.
         values: the source's own spelling, in which the values are; None where they are as the target takes them.
+        may_miss: whether a delete need not meet a row.
     """
 
     table: str
@@ -107,6 +111,7 @@ class Delta:
     before: Row
     ordinal: int | None = None
     values: Values | None = None
+    may_miss: bool = False
 
     def to_json(self) -> dict[str, Json]:
         """Returns the object that :func:`parse_delta` reads back, without the unit's name."""
@@ -117,6 +122,8 @@ class Delta:
             fields["ordinal"] = self.ordinal
         if self.values is not None:
             fields["values"] = self.values.value
+        if self.may_miss:
+            fields["mayMiss"] = True
         return fields
 
 
@@ -168,6 +175,7 @@ def parse_delta(item: Mapping[str, Json]) -> Delta:
         before=_object(item, "before"),
         ordinal=_natural(item, "ordinal"),
         values=_word(item, "values", _VALUES) if "values" in item else None,
+        may_miss=_flag(item, "mayMiss"),
     )
     _check_shape(delta)
     return delta
@@ -210,6 +218,8 @@ def _check_shape(delta: Delta) -> None:
             raise DeltaError("a delete has no 'row'")
     elif not delta.row:
         raise DeltaError(f"'row' is missing: {delta.op} needs the columns to write")
+    if delta.may_miss and delta.op is not Operation.DELETE:
+        raise DeltaError(f"'mayMiss' is for deletes, not for an {delta.op}")
     if delta.op is Operation.DELETE and not delta.key and not delta.before:
         raise DeltaError(f"'key' is missing: {delta.op} needs the row's primary key")
 
@@ -240,6 +250,13 @@ def _object(item: Mapping[str, Json], field: str) -> Row:
         return _EMPTY
     if not isinstance(value, dict):
         raise DeltaError(f"{field!r} must be an object, not {_typename(value)}")
+    return value
+
+
+def _flag(item: Mapping[str, Json], field: str) -> bool:
+    value = item.get(field, False)
+    if not isinstance(value, bool):
+        raise DeltaError(f"{field!r} must be true or false, not {_typed(value)}")
     return value
 
 

@@ -111,7 +111,12 @@ class Shapes:
         return _normal(shape, key, row, before, ordinal)
 
     def learn(self, item: Mapping[str, Json], delta: Delta) -> None:
-        """Takes a delta that fits, as it was emitted and in its normal form, for deltas of the same shape to come."""
+        """Takes a delta that fits, as it was emitted and in its normal form, for deltas of the same shape to come.
+
+        Deletes that say whether they may miss their row always go the general way: few do, and the value counts.
+        """
+        if "mayMiss" in item:
+            return
         key, row, before = (item.get(name) or _NOTHING for name in ("key", "row", "before"))
         plan = self._keys.plan(delta.table)
         if (sign := self._by_name.sign(plan, delta)) is None or (key and key.keys() != delta.key.keys()):

@@ -19,7 +19,9 @@ from kainite.verdict.facts import Facts
 UNREAD_S: Final = 60.0
 """Seconds by which a shard must be behind to count as not read: a healthy reader is a few seconds behind."""
 
-_CHILD_TROUBLE: Final = {"hung": Level.BROKEN, "failing": Level.BROKEN}
+_TROUBLE: Final = {
+    "hung": Level.BROKEN, "failing": Level.BROKEN, "stalled": Level.BROKEN, "throttled": Level.DEGRADED,
+}  # fmt: skip
 _NOBODY: Final = (ShardState.UNOWNED, ShardState.EXPIRED)
 
 
@@ -94,7 +96,7 @@ def _view(row: LeaseRow, told: Mapping[str, Any] | None, summary: LogSummary | N
 
 def _of_daemon(shard: str, holder: str | None, told: Mapping[str, Any]) -> ShardView:
     health, why, stderr = str(told.get("health", "")), str(told.get("why", "")), str(told.get("stderr") or "")
-    level = _CHILD_TROUBLE.get(health, Level.OK)
+    level = _TROUBLE.get(health, Level.OK)
     if level is Level.OK and (failures := told.get("failures") or 0):
         health, level, why = "failing", Level.DEGRADED, f"{failures} children failed in a row"
     state = "being read" if health in ("ok", "quiet") else health
@@ -123,6 +125,10 @@ def _of_log(row: LeaseRow, summary: LogSummary) -> ShardView | None:
 def _remedy(view: ShardView, file: str) -> str:
     if view.state in ("hung", "failing"):
         return "see the child's standard error in the daemon's log; mend the record processor, or end the hung child"
+    if view.state == "throttled":
+        return "stop what else reads the stream, raise idleTimeBetweenReadsInMillis, or add shards"
+    if view.state == "stalled":
+        return f"see the log and /health of {view.holder}; kainite doctor -p {file} asks what the daemon needs"
     if view.state == "not read":
         return f"see the log and /health of {view.holder}: its child hangs or fails, or the daemon is gone"
     return f"start a daemon: kainite run -p {file}; kainite leases -p {file} --watch shows who takes the shard"

@@ -90,6 +90,9 @@ def _delayed(summary: LogSummary, file: str) -> Check:
 
 def _applying(summary: LogSummary, now_ms: int, file: str) -> Check:
     oldest = summary.oldest
+    if summary.paused:
+        waits = f"applying is {summary.paused}; {counted(summary.dispatched)} not applied"
+        return Check("applying", Level.DEGRADED, waits, f"when its reason is gone: kainite log resume -p {file}")
     if not summary.dispatched or oldest is None:
         return Check("applying", Level.OK, "every unit in the log is applied")
     age = age_s(oldest, now_ms)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kainite.base.logs import event
 from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost
-from kainite.observe.shard_status import ShardStatus
+from kainite.observe.shard_status import ShardStatus, Standstill
 from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
 from kainite.worker.shard_reading import ShardReading
 
@@ -30,10 +30,20 @@ class Consumers:
         self._group = group
         self._stopping = False
         self._running: dict[HeldLease, tuple[ShardConsumer, asyncio.Task[None]]] = {}
+        self._unread: dict[HeldLease, float] = {}  # leases that were gained and have no consumer, and since when
 
     def statuses(self) -> tuple[ShardStatus, ...]:
-        """Returns what each consumer does at this moment."""
-        return tuple(consumer.status() for consumer, _ in self._running.values())
+        """Returns what each consumer does at this moment, and which leases are held without one."""
+        consumed = (consumer.status() for consumer, _ in self._running.values())
+        return (*consumed, *self._held_and_unread())
+
+    def _held_and_unread(self) -> Iterator[ShardStatus]:
+        """Yields the leases that may be read and have no consumer: between two steps, or where there is a defect."""
+        now = asyncio.get_running_loop().time()
+        unread = [held for held in self._keeper.held if held.started and held not in self._running]
+        self._unread = {held: self._unread.get(held, now) for held in unread}
+        for held, since in self._unread.items():
+            yield ShardStatus(held.shard_id, "HELD", standstill=Standstill(now - since, "its lease is held, not read"))
 
     def readings(self) -> dict[str, ShardReading]:
         """Returns the reading of each shard that has a consumer."""

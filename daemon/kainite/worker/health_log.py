@@ -1,4 +1,4 @@
-"""Tells the log how the daemon is: when it is ready, that it works, and which children hang.
+"""Tells the log how the daemon is: when it is ready, that it works, which children hang, which shards do not get on.
 
 The health endpoint answers who asks; these events reach who reads the log alone. Each look takes the same report that
 the endpoint gives (:mod:`kainite.observe.health`).
@@ -10,7 +10,11 @@ daemon ready        once, at the first look at which the daemon is ready: the le
                     where there is one, is reached
 daemon at work      each :data:`SUMMARY_S` seconds
 child hangs         once, when a child has been silent for ``hungAfterMillis``
-child hangs no      when such a child has written something, has ended, or its shard has gone elsewhere
+child hangs no      when such a child has answered something, has ended, or its shard has gone elsewhere
+more
+shard stalls        once, when a shard has not got on, or was throttled, for ``hungAfterMillis``, and its child is not
+                    the reason
+shard stalls no     when it gets on, or has gone elsewhere
 more
 ==================  ==================================================================================================
 """
@@ -38,6 +42,9 @@ EAGER_S: Final = 0.1
 """Seconds between two looks before the daemon is ready."""
 
 
+_STALLED: Final = frozenset({Health.STALLED, Health.THROTTLED})
+
+
 class HealthLog:
     """Tells the log how the daemon is.
 
@@ -61,6 +68,7 @@ class HealthLog:
         self._summary = NowAndThen(SUMMARY_S, clock, wait=SUMMARY_S)
         self._ready = False
         self._hung: Mapping[str, ShardHealth] = {}
+        self._stalled: Mapping[str, ShardHealth] = {}
         self._records: Mapping[str, int] = {}
 
     async def run(self) -> NoReturn:
@@ -77,6 +85,7 @@ class HealthLog:
             event(logger, logging.INFO, "daemon ready", **self._about)
             self._became_ready()
         self._tell_hung({shard.status.shard: shard for shard in report.shards if shard.health is Health.HUNG})
+        self._tell_stalled({shard.status.shard: shard for shard in report.shards if shard.health in _STALLED})
         if self._summary.is_due():
             self._summarize(report)
 
@@ -85,11 +94,21 @@ class HealthLog:
             if shard not in self._hung:
                 status = now.status
                 event(logger, logging.ERROR, "child hangs", shard=shard, pid=status.pid, action=status.action,
-                      silent=round(status.silent or 0.0), advice="timeoutInSeconds ends such a child")  # fmt: skip
+                      silent=round(status.silent or 0.0), stderr=status.stderr or None,
+                      advice="timeoutInSeconds ends such a child")  # fmt: skip
         for shard, before in self._hung.items():
             if shard not in hung:
                 event(logger, logging.INFO, "child hangs no more", shard=shard, pid=before.status.pid)
         self._hung = hung
+
+    def _tell_stalled(self, stalled: Mapping[str, ShardHealth]) -> None:
+        for shard, now in stalled.items():
+            if shard not in self._stalled:
+                event(logger, logging.ERROR, "shard stalls", shard=shard, why=now.why, stderr=now.status.stderr or None)
+        for shard in self._stalled:
+            if shard not in stalled:
+                event(logger, logging.INFO, "shard stalls no more", shard=shard)
+        self._stalled = stalled
 
     def _summarize(self, report: HealthReport) -> None:
         event(logger, logging.INFO, "daemon at work", **self._figures(report))

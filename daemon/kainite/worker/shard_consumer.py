@@ -41,7 +41,7 @@ from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.shard_source import OpenSource
 from kainite.leases.keeper import HeldLease, LeaseKeeper
 from kainite.observe.meter import SILENT, Meter
-from kainite.observe.shard_status import ShardStatus
+from kainite.observe.shard_status import ShardStatus, Standstill
 from kainite.settings import ChildSettings, StreamSettings
 from kainite.worker.child_failures import ChildFailures
 from kainite.worker.consumer_states import TRANSITIONS, ConsumerState, StateOutcome
@@ -107,6 +107,7 @@ class ShardConsumer:
         self._end = ShardEnd(())
         self._batch: RecordBatch | None = None  # the batch that the child has and has not answered yet
         self._pause = 0.0
+        self._moved_at = asyncio.get_running_loop().time()  # when the state, or the batch in hand, was last another one
 
     async def run(self) -> None:
         """Runs until the shard is done, lost or stopped; then the child has ended and the lease is given back.
@@ -127,6 +128,7 @@ class ShardConsumer:
         try:
             while self.state is not ConsumerState.COMPLETE:
                 self.state = TRANSITIONS[self.state, await self._outcome(steps[self.state])]
+                self._moved_at = asyncio.get_running_loop().time()
             await self._ends()
             await self._close()
             await self._release()
@@ -166,7 +168,19 @@ class ShardConsumer:
             failures=self._failures.count,
             stderr=_last(child) or self._last_words,
             records=self._metrics.records,
+            standstill=self._standstill(child) if silent is None else None,
+            throttled=self.reading.throttled,
         )
+
+    def _standstill(self, child: ChildProcess | None) -> Standstill | None:
+        """Returns for how long the shard has not got on, while its child is not asked; None while it gets on."""
+        moved = asyncio.get_running_loop().time() - self._moved_at
+        if self.state is not ConsumerState.PROCESSING or child is None:
+            return Standstill(moved, f"no child is at work in state {self.state.name}")
+        if self._batch is None:
+            return self.reading.standstill
+        taker = "the log" if self._parts.units else "the output stream" if self._parts.output else "the lease table"
+        return Standstill(min(moved, child.since_heard), f"{taker} does not take what the child has answered")
 
     async def _outcome(self, step: Callable[[], Awaitable[StateOutcome]]) -> StateOutcome:
         try:
@@ -261,7 +275,7 @@ class ShardConsumer:
         return await self.reading.next()
 
     async def _deliver(self, batch: RecordBatch) -> None:
-        self._batch = batch
+        self._batch, self._moved_at = batch, asyncio.get_running_loop().time()
         await self._calls.begin(Action.PROCESS_RECORDS, batch)
         child = self._current_child()
         child.send(child.dialect.process_records(self._failures.mark(batch.take_line())))

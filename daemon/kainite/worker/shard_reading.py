@@ -15,6 +15,7 @@ from kainite.kinesis.read.prefetch import Reached
 from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.shard_source import OpenSource, ShardSource
 from kainite.leases.keeper import HeldLease
+from kainite.observe.shard_status import Standstill
 from kainite.settings import StreamSettings
 
 
@@ -35,6 +36,17 @@ class ShardReading:
     def millis_behind_latest(self) -> int | None:
         """Returns how far the shard is behind, milliseconds; None before the first reply and while nothing is read."""
         return self._source.millis_behind_latest if self._source is not None else None
+
+    @property
+    def standstill(self) -> Standstill | None:
+        """Returns for how long the reading has not got on; None while records wait for the consumer, too."""
+        source = self._source
+        return None if source is None or source.ahead.queue.has_item else source.ahead.watch.standstill
+
+    @property
+    def throttled(self) -> float | None:
+        """Returns the seconds for which Kinesis has throttled the reading; None while it does not."""
+        return None if self._source is None else self._source.ahead.watch.throttled
 
     @property
     def reached(self) -> Reached:

@@ -31,7 +31,16 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogStore
-from kainite.log.format.entry import Batch, FragmentMeta, Outcome, SchemeMeta, StatusMeta, UnitMeta, UnitStatus
+from kainite.log.format.entry import (
+    Batch,
+    FragmentMeta,
+    OperationMeta,
+    Outcome,
+    SchemeMeta,
+    StatusMeta,
+    UnitMeta,
+    UnitStatus,
+)
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.state.unit_state import RESOLVED, UnitState
@@ -84,6 +93,11 @@ class LogFollower:
     def next_id(self) -> int:
         """Returns the transaction id of the entry that is read next."""
         return self._state.next_id
+
+    @property
+    def pause(self) -> OperationMeta | None:
+        """Returns the operation of a person that has paused applying; None while units are to be applied."""
+        return self._state.operations.pause
 
     @property
     def through(self) -> int:

@@ -13,6 +13,10 @@ A person may discard a unit that is not failed, while a task has it or the targe
 into no micro-batch any more; before the next one begins, the job closes the fence, and the target's acknowledgement
 alone tells whether the unit is committed or discarded (:mod:`kainite.owner.requests`).
 
+A person may pause the job (``kainite log pause``; :mod:`kainite.owner.pausing` has the states). The job reads the pause
+as an entry of the log; until it reads the end of the pause, it follows the log and does none of the steps that act on
+the target. A job that starts while the log is paused still fences the target, so that no older job applies anything.
+
 A crash between two steps leaves this behind, and the next apply job does the following:
 
 ======================  ==========================================================================
@@ -50,7 +54,8 @@ from typing import Any
 
 from kainite.base.errors import KainiteError, SparkStalledError, SparkUnavailableError, TargetRejectedError
 from kainite.base.logs import event
-from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.format.entry import OperationMeta, Outcome, UnitStatus
+from kainite.log.state.operations import paused_in_words
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.state.unit_fields import unit_fields
 from kainite.observe import metric
@@ -148,6 +153,8 @@ class _ApplyLoop:
         self._follower = LogFollower(environment.store, environment.partition, new_backlog, environment.feed, payloads)
         self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
         self._schemes = 0
+        self._is_stale = False  # whether the target's catalogue is to be read again
+        self._paused: OperationMeta | None = None
         self._failures = 0
         self._untidy = 0
         self._trouble_since = ""
@@ -199,7 +206,7 @@ class _ApplyLoop:
                 pace.begun(units, began)
                 if not once and not self._backlog.waiting:
                     self._stop.wait(pace.pause(time.monotonic()))
-            elif once and not self._backlog.delayed:
+            elif once and (self._paused or not self._backlog.delayed):
                 break
             else:
                 self._wait(pause)
@@ -218,11 +225,7 @@ class _ApplyLoop:
         """Runs one round; returns the number of units that it selected."""
         self._outcomes.check()
         self._poll(strong=strong)
-        self._discard()
-        self._stop_at_failure()
-        selection = self._backlog.take(self._settings.max_units, MAX_DELTAS, time.monotonic())
-        if selection.units:
-            self._apply(selection)
+        selected = 0 if self._hold() else self._try_some()
         self._write_down(self._backlog.take_changes())
         self._metrics.sample(self._backlog, self._follower.next_id)
         feed = self._environment.feed
@@ -230,12 +233,36 @@ class _ApplyLoop:
         self._metrics.followed(followed)
         if not self._failures:
             self._environment.health.round(len(self._backlog.failed), followed=followed)
-        if self._untidy >= TIDY_EVERY or not selection.units:
+        if self._untidy >= TIDY_EVERY or not selected:
             self._tidy()
+        return selected
+
+    def _hold(self) -> bool:
+        """Returns whether a person has paused applying; tells of a pause that begins or ends."""
+        pause = self._follower.pause
+        if pause != self._paused:
+            found = "applying goes on" if pause is None else "applying is paused"
+            about = pause or self._paused
+            event(_LOG, logging.WARNING, found, by=about.who if about else "", why=(about.why if about else "") or None)
+            self._paused = pause
+        self._metrics.paused(pause is not None)
+        self._environment.health.paused = "" if pause is None else paused_in_words(pause)
+        return pause is not None
+
+    def _try_some(self) -> int:
+        """Discards, and applies a micro-batch of units; returns the number of units that were selected."""
+        if self._is_stale:
+            self._is_stale = False
+            self._micro_batches.read_catalogue(self._stop)
+        self._discard()
+        self._stop_at_failure()
+        selection = self._backlog.take(self._settings.max_units, MAX_DELTAS, time.monotonic())
+        if selection.units:
+            self._apply(selection)
         return len(selection.units)
 
     def _poll(self, *, strong: bool) -> None:
-        """Folds the log's new entries; reads the target's catalogue again if the daemon may have read another one."""
+        """Folds the log's new entries; notes if the daemon may have read another catalogue than this job."""
         with self._metrics.timing(metric.POLL_TIME):
             whole = self._follower.poll(strong=strong)
         if not whole:
@@ -244,7 +271,7 @@ class _ApplyLoop:
         # An entry that was truncated before it was read may have named a new scheme of signatures.
         if self._follower.schemes != self._schemes or not whole:
             self._schemes = self._follower.schemes
-            self._micro_batches.read_catalogue(self._stop)
+            self._is_stale = True
 
     def _discard(self) -> None:
         """Resolves the units that a person discards, by what the target has acknowledged."""
@@ -356,7 +383,7 @@ class _ApplyLoop:
 
     def _tidy(self) -> None:
         """Deletes outcomes that the log's owner has copied, and acknowledgements of resolved units."""
-        if self._untidy:
+        if self._untidy and not self._paused:
             self._outcomes.truncate(self._follower.through + 1)
             self._micro_batches.trim(min(self._backlog.unresolved(), default=self._follower.next_id))
             self._untidy = 0

@@ -36,6 +36,7 @@ class JobReport:
         followed: whether the log's owner sends its durable batches; otherwise the job reads the log, which is no
             problem.
         access: what is wrong with the certificates and secrets of the log's ports; empty while nothing is.
+        paused: who has paused applying, since when and why; empty while units are applied. It is no problem of the job.
     """
 
     stage: JobStage
@@ -44,6 +45,7 @@ class JobReport:
     failed: int = 0
     followed: bool = False
     access: str = ""
+    paused: str = ""
 
     @property
     def ready(self) -> bool:
@@ -73,6 +75,7 @@ class JobReport:
             "seconds": round(self.seconds, 1),
             "failed_units": self.failed,
             "followed": self.followed,
+            "paused": self.paused,
             "problems": list(self.problems),
         }
 
@@ -91,6 +94,8 @@ class JobHealth:
         self._trouble, self._failed, self._followed = "", 0, False
         self.also: Callable[[], str] = lambda: ""
         """Returns what is wrong with the certificates and secrets of the log's ports."""
+        self.paused = ""
+        """Who has paused applying, since when and why; empty while units are applied."""
 
     def enter(self, stage: JobStage) -> None:
         """Notes that a stage begins."""
@@ -110,4 +115,4 @@ class JobHealth:
     def report(self) -> JobReport:
         with self._lock:
             since, also = self._clock() - self._since, self.also()
-            return JobReport(self._stage, since, self._trouble, self._failed, self._followed, also)
+            return JobReport(self._stage, since, self._trouble, self._failed, self._followed, also, self.paused)

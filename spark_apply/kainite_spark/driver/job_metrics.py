@@ -62,6 +62,10 @@ class JobMetrics:
         """Sets the gauge of whether the log's owner sends its durable batches."""
         self._meter.observe(metric.APPLY_FOLLOWED, int(followed))
 
+    def paused(self, paused: bool) -> None:
+        """Sets the gauge of whether a person has paused applying."""
+        self._meter.observe(metric.APPLY_PAUSED, int(paused))
+
     def sample(self, backlog: Backlog, next_id: int) -> None:
         """Sets the gauges of the unresolved units.
 

@@ -94,11 +94,7 @@ class Outcomes:
 
     def read_mark(self) -> TargetMark | None:
         """Returns how far the target had come when units were committed last; None if no unit was."""
-        mark = None
-        for batch in self._store.read_batches(self._mount.partition, self._truncated, data=False, strong=True):
-            for tid, entry in batch.entries_from(self._truncated):
-                if isinstance(entry.meta, StatusMeta) and entry.meta.mark is not None:
-                    mark, self._marked = TargetMark(*entry.meta.mark, tids=_committed(entry.meta.outcomes)), tid
+        mark, self._marked = latest_mark(self._store, self._mount.partition, self._truncated)
         return mark
 
     def append(self, outcomes: Iterable[Outcome], mark: TargetMark) -> None:
@@ -135,6 +131,21 @@ class Outcomes:
             take_steps(self._writer.heartbeat_steps(interval), self._closing)
         except LogFencedError as error:
             self._lost = error
+
+
+def latest_mark(store: LogStore, partition: str, first_id: int) -> tuple[TargetMark | None, int | None]:
+    """Returns the latest mark in an outcomes partition, and the id of its entry; None and None if there is none.
+
+    Args:
+        store, partition: the outcomes partition.
+        first_id: the first id that is not truncated.
+    """
+    mark, marked = None, None
+    for batch in store.read_batches(partition, first_id, data=False, strong=True):
+        for tid, entry in batch.entries_from(first_id):
+            if isinstance(entry.meta, StatusMeta) and entry.meta.mark is not None:
+                mark, marked = TargetMark(*entry.meta.mark, tids=_committed(entry.meta.outcomes)), tid
+    return mark, marked
 
 
 def _committed(outcomes: Iterable[Outcome]) -> tuple[int, ...]:

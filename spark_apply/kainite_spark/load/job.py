@@ -14,70 +14,33 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Final
 
 import psycopg
 
-from kainite.base.errors import (
-    SourceError,
-    TargetFencedError,
-    TargetRejectedError,
-    TargetUnavailableError,
-)
+from kainite.base.errors import CatalogueError, SourceError
 from kainite.base.logs import event
-from kainite.base.retry import Backoff
-from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, lives
+from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.ends import ReplicaEnds, source_session
 from kainite.replicate.keeper import kept_snapshot
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import FoundLoad, LoadLedger
+from kainite.replicate.load_ledger import WAS_CUT_OVER, FoundLoad, LoadLedger
 from kainite.replicate.plan import load_steps
 from kainite.replicate.preparation import check_ready
 from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.slot import check_slot
 from kainite.replicate.tables import ReplicaTable, published
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
+from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, goes_on, make_foreign_keys
+from kainite_spark.load.tasks import LoadTask
 
 _LOG = logging.getLogger(__name__)
 
-STEPS_A_JOB: Final = 128
-"""Most steps of a Spark job, so that the driver sees soon what became of them."""
-
-ROUNDS_WITHOUT_A_STEP: Final = 8
-"""Spark jobs in a row that did no step, after which a load ends; the pauses between them grow."""
-
 SNAPSHOTS: Final = 3
 """Times that one call begins anew because its snapshot was lost: whatever ends it is likely to end the next one."""
-
-_BACKOFF: Final = Backoff.doubling(0.2, 10.0)
-
-
-class StepRunner(Protocol):
-    """Runs steps as tasks."""
-
-    @property
-    def parallelism(self) -> int:
-        """Returns how many steps run at once."""
-
-    def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[LoadStepResult]:
-        """Runs steps; a step without a result did not run.
-
-        Args:
-            task: what the steps have in common.
-            steps: their numbers.
-            look: called every second or so while they run; its errors end the waiting.
-
-        Raises:
-            SparkUnavailableError: the Spark job failed; the ledger has which steps are done.
-        """
-
-
-class _LostError(Exception):
-    """The snapshot is gone."""
 
 
 @dataclass(slots=True)
@@ -92,6 +55,8 @@ class LoadJob:
         stop: set to end the load after the steps that run.
         look: called now and then while steps run, for progress.
         lock_wait: seconds to wait for open transactions of the source.
+        take_over: shuts out apply jobs of before where the target went back, and returns the generation under which its
+            fence is to be closed (:mod:`kainite_spark.load.takeover`).
     """
 
     ends: ReplicaEnds
@@ -101,6 +66,7 @@ class LoadJob:
     stop: threading.Event = field(default_factory=threading.Event)
     look: Callable[[], None] = lambda: None
     lock_wait: float = LOCK_WAIT_S
+    take_over: Callable[[], int | None] = lambda: None
 
     def run(self, *, anew: bool = False) -> FoundLoad:
         """Loads the target, or goes on with a load; returns it as it is then, *live* unless stopped.
@@ -122,12 +88,15 @@ class LoadJob:
         ledger = LoadLedger(self.connection, self.ends.log_partition)
         ledger.create()
         found = ledger.found()
+        if found is not None and found.state is LoadState.CUT_OVER:
+            raise CatalogueError(WAS_CUT_OVER)
         if found is not None and found.state is LoadState.LIVE and not anew:
+            make_foreign_keys(self.connection, self.ends.log_partition)
             return found
         for _ in range(SNAPSHOTS):
             try:
                 self._load(ledger, None if anew else found)
-            except _LostError as error:
+            except LostSnapshotError as error:
                 event(_LOG, logging.WARNING, "the source's snapshot is gone: the load begins anew", cause=error)
                 found, anew = None, False
                 continue
@@ -140,12 +109,12 @@ class LoadJob:
         )
 
     def _load(self, ledger: LoadLedger, found: FoundLoad | None) -> None:
-        if not self._goes_on(ledger, found):
+        if not goes_on(self.ends, ledger, found):
             self._begin(ledger)
         now = ledger.found()
         assert now is not None
         task = LoadTask(self.ends, ledger.generation, now.snapshot)
-        self._run_stages(ledger, task)
+        StepRounds(ledger, self.runner, self.stop, self.look).run(task)
         if not self.stop.is_set():
             self._finish(ledger, now)
 
@@ -158,24 +127,14 @@ class LoadJob:
             raise
         ledger.finish()
         event(_LOG, logging.INFO, "target is live", position=format_lsn(now.position or 0))
-
-    def _goes_on(self, ledger: LoadLedger, found: FoundLoad | None) -> bool:
-        """Goes on with a load that was left, if what is left of it can be done."""
-        if found is None or found.state is not LoadState.LOADING or found.position is None:
-            return False
-        if found.copies and not (found.snapshot and lives(self.ends.source.url, found.snapshot)):
-            event(_LOG, logging.WARNING, "the source's snapshot is gone: the load begins anew",
-                  position=format_lsn(found.position))  # fmt: skip
-            return False
-        ledger.go_on()
-        event(_LOG, logging.INFO, "load goes on", position=format_lsn(found.position), generation=ledger.generation)
-        return True
+        make_foreign_keys(self.connection, self.ends.log_partition)
 
     def _begin(self, ledger: LoadLedger) -> None:
         check_slot(self.ends.source)
         tables = self._published()
         steps = load_steps(tables, self.catalogue(), self.runner.parallelism)
-        ledger.begin()
+        generation = self.take_over()
+        ledger.begin(-1 if generation is None else generation)
         oids = [part.oid for table in tables for part in table.parts]
         point = kept_snapshot(self.ends, ledger.generation, oids, self.lock_wait)
         ledger.plan(point, tables, steps)
@@ -189,55 +148,3 @@ class LoadJob:
             name = self.ends.source.publication
             raise SourceError(f"publication {name} has no table, or does not exist: kainite replicate init tells more")
         return tables
-
-    def _run_stages(self, ledger: LoadLedger, task: LoadTask) -> None:
-        """Runs steps until none is left; raises TargetRejectedError where some were refused."""
-        refused: dict[int, str] = {}
-        idle = 0
-        while not self.stop.is_set() and (left := ledger.left(refused)):
-            results = self.runner.run(task, left[:STEPS_A_JOB], self._looking(ledger))
-            idle = 0 if self._judge(ledger, results, refused) else idle + 1
-            if idle >= ROUNDS_WITHOUT_A_STEP:
-                cause = next((result.cause for result in results if result.cause), "no task ran")
-                raise TargetUnavailableError(f"the load does not get on: {cause}; start it again, it goes on")
-            if idle:
-                self.stop.wait(_BACKOFF.after(idle))
-        if refused:
-            raise TargetRejectedError(_refusal(ledger, refused))
-
-    def _judge(self, ledger: LoadLedger, results: Sequence[LoadStepResult], refused: dict[int, str]) -> bool:
-        """Looks at the results of steps; tells whether one was done, or refused."""
-        for result in results:
-            match result.outcome:
-                case StepOutcome.FENCED:
-                    raise TargetFencedError("another kainite replicate load has begun since, and goes on in its place")
-                case StepOutcome.SNAPSHOT_LOST:
-                    raise _LostError(result.cause)
-                case StepOutcome.REFUSED:
-                    refused[result.step] = result.cause
-                    ledger.failed(result.step, result.cause)
-                    event(_LOG, logging.ERROR, "step refused", step=result.step, cause=result.cause)
-                case StepOutcome.AGAIN:
-                    event(_LOG, logging.WARNING, "step to be tried again", step=result.step, cause=result.cause)
-        return any(result.outcome in (StepOutcome.DONE, StepOutcome.REFUSED) for result in results)
-
-    def _looking(self, ledger: LoadLedger) -> Callable[[], None]:
-        def look() -> None:
-            ledger.seen()
-            self.look()
-
-        return look
-
-
-_NAMES: Final = """
-    SELECT step, format('%%I.%%I', table_schema, table_name) AS name FROM kainite_load_step
-    WHERE step = ANY(%s::bigint[]) ORDER BY step"""
-
-
-def _refusal(ledger: LoadLedger, refused: dict[int, str]) -> str:
-    named: Iterator[Any] = iter(ledger.rows(_NAMES, list(refused)))
-    causes = dict.fromkeys(f"{row.name}: {refused[row.step]}" for row in named if row.step in refused)
-    return (
-        f"{len(refused)} steps of the load were refused, all others that could be done are done. {'. '.join(causes)}."
-        " Mend that and start the load again: it goes on with what is left"
-    )

@@ -28,7 +28,7 @@ STEPS_AT_ONCE: Final = 8
 
 
 class SparkStepRunner:
-    """Implements :class:`kainite_spark.load.job.StepRunner` on a Spark context.
+    """Implements :class:`kainite_spark.load.rounds.StepRunner` on a Spark context.
 
     Args:
         context: the context.

@@ -20,8 +20,9 @@ outcomes partition, with each entry that says units are committed; the latest su
 between the target's commit and this entry leaves an older mark, and the units unresolved in the log: they are tried
 again and found acknowledged, or, if the target went back meanwhile, applied again.
 
-A comparison that refuses changes nothing in the target, so the next one refuses too. Only ``kainite apply
---adopt-target`` advances the fence without a comparison; from then on the new generation is the mark.
+A comparison that refuses changes nothing in the target, so the next one refuses too. ``kainite apply --adopt-target``
+advances the fence without a comparison; from then on the new generation is the mark. ``kainite replicate load --anew``
+copies everything again, and closes the fence under a generation above the mark's (:mod:`kainite_spark.load.takeover`).
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def check_mark(log_partition: str, mark: TargetMark, found: Sequence[int] | None
         f"the target has gone back, or is another one: log partition {log_partition!r} has units as committed up to "
         f"generation {mark.generation}, micro-batch {mark.micro_batch}{latest}; of the target, {state}. Nothing was "
         "applied. Give Kainite the target that has these units (the former server, or a later restore with Kainite's "
-        "two tables), or put its rows right and start kainite apply --adopt-target once: it takes the target as it "
-        "is, and never applies what is missing (docs/operations.md, A target that went back)"
+        "two tables); or copy all tables of a replica again, by kainite replicate load --anew; or put its rows right "
+        "and start kainite apply --adopt-target once: it takes the target as it is, and never applies what is missing "
+        "(docs/operations.md, A target that went back)"
     )

@@ -81,7 +81,7 @@ def test_warnings_and_notes_are_shown_and_nothing_to_mend(tmp_path: Path) -> Non
 
     assert result.exit_code == 0
     assert "warning: shutdownGraceMillis: 0 gives children no time" in result.stdout
-    assert "note: retrievalMode: DEFAULT polls here" in result.stdout
+    assert "note: retrievalMode: DEFAULT is fan-out with kainite[fanout]" in result.stdout
 
 
 def test_keys_of_credentials_are_not_shown(tmp_path: Path) -> None:

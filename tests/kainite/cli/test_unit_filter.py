@@ -1,4 +1,4 @@
-"""Units that the options select: of each kind one that is given must fit."""
+"""The options that select units; which units they select is in tests/kainite/log/state/test_unit_filter.py."""
 
 from __future__ import annotations
 
@@ -6,33 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kainite.cli.unit_filter import UnitFilter, unit_filter
-from kainite.log.views.unit_table import LogRow
-
-ROW = LogRow("T", status="failed", signature=["orders(1)", "sales.line(1, 2)"], cause="violates check Positive")
-
-
-@pytest.mark.parametrize(
-    ("wanted", "taken"),
-    [
-        (UnitFilter(), True),
-        (UnitFilter(statuses=("failed",)), True),
-        (UnitFilter(statuses=("committed", "blocked")), False),
-        (UnitFilter(tables=("sales.line",)), True),
-        (UnitFilter(tables=("line",)), False),
-        (UnitFilter(causes=("positive",)), True),
-        (UnitFilter(causes=("negative", "POSITIVE")), True),
-        (UnitFilter(causes=("negative",)), False),
-        (UnitFilter(("failed",), ("orders",), ("check",)), True),
-        (UnitFilter(("failed",), ("customers",), ("check",)), False),
-    ],
-)
-def test_each_kind_that_is_given_must_fit(wanted: UnitFilter, taken: bool) -> None:
-    assert wanted.takes(ROW) is taken
-
-
-def test_a_unit_without_a_cause_has_no_piece_of_one() -> None:
-    assert not UnitFilter(causes=("x",)).takes(LogRow("T"))
+from kainite.cli.unit_filter import unit_filter
+from kainite.log.state.unit_filter import UnitFilter
 
 
 @click.command()
@@ -58,3 +33,15 @@ def test_the_options_make_a_filter(words: list[str], said: str) -> None:
 
 def test_a_status_that_there_is_not_is_refused() -> None:
     assert "'lost' is not one of 'failed', 'blocked'" in CliRunner().invoke(command, ["--status", "lost"]).stderr
+
+
+def test_times_are_told_in_seconds_or_as_dates() -> None:
+    found = CliRunner().invoke(times, ["--since", "2026-11-23T08:00:00Z", "--until", "1795420801.5", "--like", "T-*"])
+    assert found.stdout == "1795420800000 1795420801500 ('T-*',)\n"
+    assert "'soon' is not a time such as" in CliRunner().invoke(times, ["--since", "soon"]).stderr
+
+
+@click.command()
+@unit_filter(("failed",))
+def times(wanted: UnitFilter) -> None:
+    click.echo(f"{wanted.since_ms} {wanted.until_ms} {wanted.names}")

@@ -84,7 +84,9 @@ async def test_failed_units_are_selected_and_retried_in_the_logs_order(
     assert (status, errors) == (0, "")
     first, *others = output.splitlines()
     assert first == f"{len(retried)} of 3 failed units" + (f": {', '.join(retried)}" if retried else "")
-    assert others[: len(retried)] == [f"unit {name} will be applied again" for name in retried]
+    assert others == ([f"{len(retried)} units will be applied again"] if retried else [])
+    shown = await log_world.rows()
+    assert [row["uow"] for row in shown if (row["cause"] or "").startswith("retried by")] == retried
 
 
 async def test_nothing_is_resolved_that_was_not_asked_for(log_world: LogWorld) -> None:
@@ -98,7 +100,9 @@ async def test_discarding_several_asks_first_and_says_how_many(log_world: LogWor
     await more_units(log_world)
     status, output, errors = await log_world.kainite("uow", "discard", "--all")
     assert status == 1
-    assert "3 units (bad, bad2, bad3) will never be applied to the target. Discard them?" in output + errors
+    assert "3 of 3 failed units: bad, bad2, bad3" in output
+    lost = "3 units will never be applied to the target: 3 changes that the target will never have"
+    assert f"{lost}. The 3 that wait for them go on without. Discard them?" in output + errors
     assert [row["status"] for row in await log_world.rows("--uow", "bad")] == ["failed"]
 
 

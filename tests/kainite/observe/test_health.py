@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kainite.observe.check import Check, Level
 from kainite.observe.health import TROUBLE, Health, HealthLimits, LogMountState, WorkerFacts, judge, judge_shard
-from kainite.observe.shard_status import ShardStatus
+from kainite.observe.shard_status import ShardStatus, Standstill
 
 LIMITS = HealthLimits(hung_after=300, poison_tries=5, unreached_after=60)
 AT_WORK = ShardStatus("s-1", "PROCESSING", pid=7, behind_ms=0, last_record=1.0)
@@ -32,6 +32,11 @@ WELL = WorkerFacts(leases=1, reached=1.0)
         (ShardStatus("s-1", "BACKING_OFF", failures=4), Health.WAITING, "BACKING_OFF"),
         (ShardStatus("s-1", "BACKING_OFF", failures=5), Health.FAILING, "5 children"),
         (ShardStatus("s-1", "INITIALIZING"), Health.WAITING, "INITIALIZING"),
+        (replace(AT_WORK, standstill=Standstill(299.0, "why")), Health.OK, "as they come"),
+        (replace(AT_WORK, standstill=Standstill(300.0, "why")), Health.STALLED, "not got on for 300 s: why"),
+        (ShardStatus("s-1", "HELD", standstill=Standstill(301.0, "unread")), Health.STALLED, "301 s: unread"),
+        (replace(AT_WORK, throttled=299.0), Health.OK, "as they come"),
+        (replace(AT_WORK, behind_ms=120_000, throttled=300.0), Health.THROTTLED, "throttled its reading for 300 s"),
     ],
 )
 def test_a_shard_is_told_apart(status: ShardStatus, health: Health, why: str) -> None:
@@ -72,6 +77,12 @@ def test_ready_and_healthy_are_two_questions(worker: WorkerFacts, ready: bool, h
     verdict = judge([AT_WORK], worker, LIMITS)
 
     assert (verdict.ready, verdict.healthy) == (ready, healthy)
+
+
+def test_a_problem_has_the_last_line_of_the_childs_standard_error() -> None:
+    hung = ShardStatus("s", "PROCESSING", pid=8, action="processRecords", silent=301, stderr="connecting to ledger")
+    (problem,) = judge([hung], WELL, LIMITS).problems
+    assert problem == "s: the child has not answered processRecords for 301 s; its last line: connecting to ledger"
 
 
 seconds = st.none() | st.floats(min_value=0, max_value=1e6)

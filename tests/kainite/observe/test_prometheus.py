@@ -18,7 +18,7 @@ from kainite.observe.metric import (
     MetricKind,
 )
 from kainite.observe.prometheus import Prometheus
-from kainite.observe.shard_status import ShardStatus
+from kainite.observe.shard_status import ShardStatus, Standstill
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -131,3 +131,12 @@ def test_observations_of_many_threads_all_count() -> None:
 
     samples = scrape(prometheus)
     assert sum(value for (name, _), value in samples.items() if name == "kainite_records_processed_total") == 8_000
+
+
+def test_a_shards_standstill_and_throttling_are_told_while_they_last() -> None:
+    prometheus = Prometheus()
+    status = ShardStatus("s-1", "PROCESSING", standstill=Standstill(7.0, "why"), throttled=8.0)
+    page = prometheus.render([ShardHealth(status, Health.OK, "")]).decode()
+    assert 'kainite_shard_standstill_seconds{shard="s-1"} 7.0' in page
+    assert 'kainite_shard_throttled_seconds{shard="s-1"} 8.0' in page
+    assert 'seconds{shard="s-1"}' not in prometheus.render(held("s-1")).decode()

@@ -59,3 +59,17 @@ def test_the_lag_is_the_slowest_shards(caplog: pytest.LogCaptureFixture) -> None
     world.watermark.report(ReadingReport(frozenset({"s0"}), {}, {"s0": 5.0}, {}))
     assert world.lag.seconds(world.state) == pytest.approx(5.0, abs=1.0)
     assert WARNING not in caplog.text, "five seconds are not long"
+    assert world.lag.long_held_by(world.state) is None
+
+
+def test_a_shard_that_is_read_far_behind_or_by_nobody_holds_units_back_for_long() -> None:
+    world = World()
+    assert world.lag.long_held_by(world.state) == Held(None, None)
+    world.watermark.learn(0)
+    world.watermark.report(ReadingReport(frozenset({"s0"}), {}, {"s0": 0.0}, {}))
+    assert world.lag.long_held_by(world.state) is None
+    world.now = 2 * LONG_BEHIND_S
+    held = world.lag.long_held_by(world.state)
+    assert held is not None
+    assert held.shard == "s0"
+    assert world.lag.long_held_by(FoldedLog()) is None

@@ -79,11 +79,11 @@ def test_19_one_unknown_provider_is_an_error_where_java_takes_the_rest(tmp_path:
     )
 
 
-def test_20_the_default_mode_polls_and_says_so_where_java_would_not(tmp_path: Path) -> None:
+def test_20_the_default_mode_says_what_java_would_do(tmp_path: Path) -> None:
     plain, polling = read(tmp_path, {}), read(tmp_path, {"maxRecords": "10"})
 
     assert plain.settings_or_raise().stream.retrieval is Retrieval.DEFAULT
-    assert any("Java would use fan-out" in note for note in plain.notes)
+    assert any("DEFAULT is fan-out with kainite[fanout], as in Java" in note for note in plain.notes)
     assert not any("fan-out" in note for note in polling.notes)
 
 
@@ -113,6 +113,19 @@ def test_nested_settings_reach_their_client(tmp_path: Path) -> None:
     assert (aws.dynamodb.region, aws.cloudwatch.fips) == ("eu-north-1", True)
     assert "did you mean kinesisClient.region?" in problems(tmp_path, **{"kinesisClient.regoin": "x"})
     assert "no such setting" in problems(tmp_path, **{"cloudWatchClient.accountIdEndpointMode": "required"})
+
+
+@pytest.mark.parametrize(
+    ("lines", "mode"),
+    [
+        ({}, Retrieval.DEFAULT),
+        ({"maxRecords": "7"}, Retrieval.POLLING),
+        ({"pollingConfig.idleTimeBetweenReadsInMillis": "700", "retrievalMode": "default"}, Retrieval.POLLING),
+        ({"maxRecords": "7", "retrievalMode": "FANOUT"}, Retrieval.FANOUT),
+    ],
+)
+def test_a_polling_key_makes_default_polling(tmp_path: Path, lines: dict[str, str], mode: Retrieval) -> None:
+    assert read(tmp_path, lines).settings_or_raise().stream.retrieval is mode
 
 
 def test_nested_spellings_of_polling_and_fan_out_are_the_same_keys(tmp_path: Path) -> None:

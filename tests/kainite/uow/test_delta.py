@@ -36,6 +36,10 @@ READ = [
         Delta("t", Operation.UPDATE, {}, {"id": 1}, {}, values=Values.DSQL),
     ),
     ({"uow": "T", "table": "t", "op": "delete", "key": {"id": 1}}, Delta("t", Operation.DELETE, {"id": 1}, {}, {})),
+    (
+        {"uow": "T", "table": "t", "op": "delete", "key": {"id": 1}, "mayMiss": True},
+        Delta("t", Operation.DELETE, {"id": 1}, {}, {}, may_miss=True),
+    ),
 ]
 
 
@@ -55,6 +59,8 @@ def test_a_delta_is_read_and_written_back(item: dict[str, Any], expected: Delta)
         ({"op": "update", "row": {}}, "'row' is missing: update needs the columns to write"),
         ({"op": "delete", "row": {}, "key": {}}, "'key' is missing: delete needs the row's primary key"),
         ({"values": "mine"}, "'values' must be one of dsql, dsql-sparse, not 'mine'"),
+        ({"mayMiss": True}, "'mayMiss' is for deletes, not for an insert"),
+        ({"mayMiss": 1}, "'mayMiss' must be true or false, not 1"),
         ({"row": []}, "'row' must be an object"),
         ({"ordinal": -1}, "'ordinal' must be a whole number from 0, not -1"),
         ({"ordinal": True}, "'ordinal' must be a whole number from 0"),

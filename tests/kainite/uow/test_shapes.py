@@ -51,7 +51,7 @@ def alike(draw: st.DrawFn) -> list[dict[str, Any]]:
     )
     given = {"table": draw(st.sampled_from([name, f"public.{name}", "none", 0])), "op": draw(OPERATIONS)}
     fields = [("key", key), ("row", [] if given["op"] == "delete" else row), ("before", before)]
-    present = draw(st.lists(st.sampled_from(["ordinal", "key", "row", "before", "stray"]), max_size=2))
+    present = draw(st.lists(st.sampled_from(["ordinal", "key", "row", "before", "stray", "mayMiss"]), max_size=2))
     sound = draw(st.integers(0, 3)) > 0
 
     def delta() -> dict[str, Any]:
@@ -64,6 +64,8 @@ def alike(draw: st.DrawFn) -> list[dict[str, Any]]:
                 given[field] = columns if sound else draw(st.sampled_from([columns, columns, columns, None, "id", [1]]))
         if "ordinal" in present:
             given["ordinal"] = draw(st.sampled_from([0, 1, None, -1, True, "1"]))
+        if "mayMiss" in present:
+            given["mayMiss"] = draw(st.sampled_from([True, False, True, None, 1]))
         if "stray" in present and not sound:
             given["stray"] = 1
         return dict(given)
@@ -122,6 +124,13 @@ def test_the_second_delta_of_a_shape_is_judged_by_it(monkeypatch: pytest.MonkeyP
 
 INSERT = {"table": "orders", "op": "insert", "key": {"id": 1}, "row": {"id": 1, "customer": 3}, "ordinal": 1}
 DELETE = {"table": "orders", "op": "delete", "key": {"id": 1}}
+
+
+def test_a_delete_keeps_whether_it_may_miss_its_row() -> None:
+    signing, found = Signing(SHOP), SignedDeltas()
+    for more in ({"mayMiss": False}, {"mayMiss": True}, {"mayMiss": True}, {}, {"mayMiss": True}):
+        signing.judge({**DELETE, **more}, found)
+    assert [orjson.loads(item).get("mayMiss", False) for item in found.items] == [False, True, True, False, True]
 
 
 @pytest.mark.parametrize(

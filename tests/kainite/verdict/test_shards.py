@@ -37,6 +37,8 @@ def without_log(**fields: Any) -> Facts:
         (well(daemons=(daemon(told("quiet")),)), "being read", Level.OK),
         (well(daemons=(daemon(told("behind")),)), "behind", Level.OK),
         (well(daemons=(daemon(told("failing")),)), "failing", Level.BROKEN),
+        (well(daemons=(daemon(told("stalled")),)), "stalled", Level.BROKEN),
+        (well(daemons=(daemon(told("throttled")),)), "throttled", Level.DEGRADED),
     ],
 )
 def test_a_shard_is_told_by_what_knows_most_of_it(facts: Facts, state: str, level: Level) -> None:

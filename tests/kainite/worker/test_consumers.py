@@ -85,6 +85,17 @@ async def test_each_lease_has_one_consumer(world: World, tmp_path: Path) -> None
         assert len(set(daemon.pids().values())) == 2
 
 
+async def test_a_lease_that_is_held_and_has_no_consumer_is_told(world: World) -> None:
+    async with world.keeper(stream := StreamClient(world.kinesis, world.name)) as keeper:
+        child = world.child_settings(scripted({}))
+        parts = ConsumerParts(polling(stream, render=RENDER[child.protocol]), keeper, world.stream_settings, child)
+        async with asyncio.TaskGroup() as group:
+            consumers = Consumers(keeper, lambda: parts, group)  # which follows no leases: a defect
+            await until(lambda: len(consumers.statuses()) == 2)
+            await until(lambda: all(s.standstill and s.standstill.seconds > 0.05 for s in consumers.statuses()))
+            assert {(s.shard, s.state) for s in consumers.statuses()} == {(FIRST, "HELD"), (SECOND, "HELD")}
+
+
 async def test_a_stop_ends_every_child_and_gains_no_lease(world: World, tmp_path: Path) -> None:
     transcript = tmp_path / "transcript"
     async with running(world, {"shutdownRequested": [CHECKPOINT, "read", "status"]}, transcript) as daemon:

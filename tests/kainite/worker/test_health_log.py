@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from kainite.observe.health import HealthLimits, LogMountState, WorkerFacts, judge
-from kainite.observe.shard_status import ShardStatus
+from kainite.observe.shard_status import ShardStatus, Standstill
 from kainite.worker.health_log import SUMMARY_S, HealthLog
 
 LIMITS = HealthLimits(hung_after=300, poison_tries=3, unreached_after=60)
 READY = WorkerFacts(leases=1, reached=0.0, log=LogMountState.MOUNTED)
 BUSY = ShardStatus("s", "PROCESSING", pid=7, action="processRecords", silent=1.0, behind_ms=20, records=10)
-HUNG = replace(BUSY, silent=301.0)
+HUNG = replace(BUSY, silent=301.0, stderr="connecting")
 
 
 class Daemon:
@@ -81,7 +81,7 @@ def test_a_hung_child_is_told_once_and_when_it_is_over(daemon: Daemon) -> None:
     daemon.look(BUSY)
     ((level, name, fields),) = daemon.look(HUNG)
     assert (level, name, fields["shard"], fields["pid"], fields["silent"]) == ("ERROR", "child hangs", "s", 7, 301)
-    assert fields["action"] == "processRecords"
+    assert (fields["action"], fields["stderr"]) == ("processRecords", "connecting")
     assert "timeoutInSeconds" in fields["advice"]
     assert daemon.look(HUNG) == []
     assert daemon.look(BUSY) == [("INFO", "child hangs no more", {"shard": "s", "pid": 7})]
@@ -91,3 +91,14 @@ def test_a_hung_child_whose_shard_has_gone_hangs_no_more(daemon: Daemon) -> None
     daemon.look(BUSY)
     daemon.look(HUNG)
     assert [name for _, name, _ in daemon.look()] == ["child hangs no more"]
+
+
+@pytest.mark.parametrize("stalled", [{"standstill": Standstill(301.0, "no reply")}, {"throttled": 301.0}])
+def test_a_shard_that_does_not_get_on_is_told_once_and_when_it_does(daemon: Daemon, stalled: dict[str, Any]) -> None:
+    at_rest = ShardStatus("s", "PROCESSING", pid=7, behind_ms=20)
+    assert daemon.look(at_rest)[0][1] == "daemon ready"
+    ((level, name, fields),) = daemon.look(replace(at_rest, **stalled))
+    assert (level, name, fields["shard"]) == ("ERROR", "shard stalls", "s")
+    assert "for 301 s" in fields["why"]
+    assert daemon.look(replace(at_rest, **stalled)) == []
+    assert daemon.look(at_rest) == [("INFO", "shard stalls no more", {"shard": "s"})]

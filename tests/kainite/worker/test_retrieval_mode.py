@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -76,6 +77,41 @@ async def test_sources_read_in_the_mode_of_the_settings_and_render_for_the_proto
     assert holds in batch.line
     assert mark is None or mark in batch.line
     assert pushing.rest.count("GetRecords") == 0 or mode is not Retrieval.FANOUT
+
+
+async def test_by_default_a_stream_is_read_by_fan_out_over_http2_where_it_can_be_spoken(
+    pushing_http2: FanOutDouble, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    put = pushing_http2.rest.put(b"1")
+    pushing_http2.answer(shard_event(put, data="MQ=="), then="hold")
+    client: Any = boto3.client("kinesis", endpoint_url=pushing_http2.endpoint, region_name="us-east-1")
+    settings = with_mode(settings, Retrieval.DEFAULT, consumer_arn="arn:consumer")
+    with caplog.at_level(logging.INFO):
+        sources = open_retrieval(client, StreamClient(client, "orders"), settings, SILENT)
+    source = sources(ChildProtocol.JSON_LINES)(SHARD, None, TRIM_HORIZON, settings.stream, cut_at=None)
+    batch = await next_of(source)
+    await source.close()
+    client.close()
+    assert isinstance(batch, RecordBatch)
+    assert b'"data":"MQ=="' in batch.line
+    assert [headers[":path"] for headers in pushing_http2.headers] == ["/"]
+    assert [record.getMessage() for record in caplog.records] == ["fan-out over HTTP/2"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        (Retrieval.POLLING, []),
+        (Retrieval.DEFAULT, ["polling: fan-out needs HTTP/2"]),
+        (Retrieval.FANOUT, ["fan-out over HTTP/1.1, which AWS does not document"]),
+    ],
+)
+def test_what_is_used_in_place_of_http2_is_said_once(
+    kinesis: Any, settings: Settings, mode: Retrieval, told: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        open_retrieval(kinesis, StreamClient(kinesis, "orders"), with_mode(settings, mode, consumer_arn="a"), SILENT)
+    assert [record.getMessage() for record in caplog.records] == told
 
 
 def test_a_consumer_that_cannot_be_registered_is_an_error(

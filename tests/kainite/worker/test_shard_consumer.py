@@ -377,3 +377,21 @@ async def test_empty_batches_come_only_when_asked_for(world: World, tmp_path: Pa
     async with world.consumer(scripted({}, chatty)):
         await until(lambda: len(transcript_actions(chatty)) > 3)
     assert [len(json.loads(line)["records"]) for line in quiet.read_text().splitlines()[1:]] == [1]
+
+
+async def test_a_shard_whose_log_takes_nothing_is_stalled_and_its_child_does_not_hang(world: World) -> None:
+    world.put("a")
+    script = {"processRecords": [["emit", delta("T-1")], "checkpoint last", "status"]}
+    async with world.log(MemoryStore()) as inner:
+        log = Log(inner)
+        log.gate.clear()
+        async with world.consumer(scripted(script), log=log) as (consumer, _):
+            await until(lambda: log.waiting == 1)
+            await until(lambda: (stands := consumer.status().standstill) is not None and stands.seconds > 0.1)
+            status = consumer.status()
+            assert (status.silent, status.standstill and status.standstill.cause) == (
+                None, "the log does not take what the child has answered",
+            )  # fmt: skip
+            log.gate.set()
+            await until(lambda: world.stored_checkpoint() == "1")
+            await until(lambda: (stands := consumer.status().standstill) is None or "log" not in stands.cause)

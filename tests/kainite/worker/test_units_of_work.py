@@ -22,6 +22,7 @@ from support.daemon_world import LIMIT
 from support.kinesis_double import KinesisDouble, stream_of
 from support.log_builders import batch, fragment
 from support.names import unique
+from support.names_of_all import table_names
 from support.owned_log import owned_log
 from support.tables import SHOP
 
@@ -48,7 +49,7 @@ async def test_disabled_units_of_work_touch_nothing(settings: Settings, dynamodb
         open_units_of_work(disabled, dynamodb, group, asyncio.Event(), nobody) as units,
     ):
         assert units is None
-    assert settings.log.table not in dynamodb.list_tables()["TableNames"]
+    assert settings.log.table not in table_names(dynamodb)
 
 
 async def test_each_shard_has_its_own_admission_to_one_log(settings: Settings, dynamodb: Any) -> None:

@@ -22,6 +22,8 @@ from kainite.base.errors import (
 )
 from kainite.base.retry import Backoff
 from kainite.log.format.entry import Outcome, StatusMeta, UnitStatus
+from kainite.observe import metric
+from kainite.observe.meter import Meter
 from kainite.owner.mount import mount
 from kainite.settings import Consistency, OnFailure
 from kainite.store.memory import MemoryStore
@@ -29,6 +31,7 @@ from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite_spark.driver import job as job_module
 from kainite_spark.driver import patience
 from kainite_spark.driver.job import ApplyJob
+from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.executor.assemble import assemble
 from kainite_spark.executor.tasks import read_slice
@@ -37,6 +40,7 @@ from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.mark import TargetMark
 from support.apply_world import World, insert, note, noted, update
 from support.inline_runner import InlineRunner
+from support.metric_sums import Sums
 from support.waiting import eventually
 
 COMMITTED, FAILED, BLOCKED = UnitStatus.COMMITTED, UnitStatus.FAILED, UnitStatus.BLOCKED
@@ -612,3 +616,39 @@ def test_a_unit_that_a_given_up_task_applied_before_it_failed_elsewhere_is_commi
     job.run(once=True)
     assert world.items() == {1: 1}
     assert job.summary.outcomes == {COMMITTED: 1}
+
+
+def test_a_paused_log_is_followed_and_the_target_left_alone_also_after_a_restart(world: World) -> None:
+    world.log.unit("A", insert(1), note("A"))
+    world.log.pause()
+    for _ in range(2):
+        world.apply(on_failure=OnFailure.STOP)
+        assert (world.journal(), world.log.statuses()) == ([], {"A": UnitStatus.IN_PROGRESS})
+        world.log.snapshot()
+    world.log.unit("B", insert(2), note("B"))
+    world.log.pause(resume=True)
+    world.apply()
+    assert (world.journal(), world.log.statuses()) == (["A", "B"], {})
+
+
+def test_a_job_that_runs_is_paused_and_goes_on(world: World) -> None:
+    sums, health = Sums(), JobHealth()
+    running = threading.Thread(target=world.job(meter=Meter(sums), health=health).run)
+    running.start()
+    try:
+        world.log.unit("A", insert(1), note("A"))
+        eventually(lambda: world.journal() == ["A"])
+        world.log.pause()
+        world.log.unit("B", insert(2), note("B"))
+        eventually(lambda: sums.values[metric.APPLY_WAITING] == 1 and sums.values[metric.APPLY_PAUSED] == 1)
+        rounds = sums.seen[metric.APPLY_WAITING]
+        eventually(lambda: sums.seen[metric.APPLY_WAITING] > rounds + 2)
+        assert world.journal() == ["A"]
+        assert health.report().healthy
+        assert "paused by a test since " in health.report().as_json()["paused"]
+        world.log.pause(resume=True)
+        eventually(lambda: world.journal() == ["A", "B"])
+        eventually(lambda: not health.report().paused and not sums.values[metric.APPLY_PAUSED])
+    finally:
+        world.stop.set()
+        running.join()

@@ -138,6 +138,24 @@ def test_a_load_that_begins_anew_leaves_out_what_committed_between_the_points(
         traffic.close()
 
 
+def test_a_load_behind_a_new_slot_brings_what_the_lost_one_never_sent(source: SourceSlot, postgres: str) -> None:
+    with replica(source, postgres, TABLES) as made:
+        world = Loading(ReplicaEnds(source, postgres, LOG), 0)
+        world.in_source(FILL)
+        traffic = Traffic(source.url, 3)
+        world.load(InlineSteps(lambda _: traffic.go(3)))
+        follow(made, world, traffic.transactions + 1)
+        sent = made.number
+        made.begin_at_a_new_slot(lambda: traffic.go(7))
+        never = traffic.transactions + 1 - sent
+        world.load(InlineSteps(lambda _: traffic.go(3)), anew=True)
+        check_state(world)
+        traffic.go(3)
+        follow(made, world, traffic.transactions + 1 - never)
+        assert never >= 7
+        traffic.close()
+
+
 def test_no_apply_job_gets_in_before_the_target_is_live(source: SourceSlot, postgres: str) -> None:
     with replica(source, postgres, TABLES):
         world = Loading(ReplicaEnds(source, postgres, LOG), 0)

@@ -41,7 +41,7 @@ from kainite.kinesis.read.shard_source import OpenSource, ShardSource, deciding_
 from kainite.kinesis.read.subscription import Subscriber
 from kainite.kinesis.shards import HashRange
 from kainite.observe.meter import SILENT, Meter
-from kainite.observe.metric import MILLIS_BEHIND_LATEST
+from kainite.observe.metric import MILLIS_BEHIND_LATEST, THROTTLED_READS
 from kainite.settings import StreamSettings
 
 logger = logging.getLogger(__name__)
@@ -123,6 +123,7 @@ class FanOutReader:
         failures = 0
         while True:
             await self.ahead.queue.room()
+            self.ahead.watch.asks()
             try:
                 fetched = await loop.run_in_executor(self._thread, self._events.fetch)
             except Exception as error:
@@ -152,6 +153,7 @@ class FanOutReader:
         for batch in records.batches:
             self._queued = batch.last or self._queued
         self._events.accept(fetched)
+        self.ahead.watch.answered(records=records.last is not None, behind_ms=records.millis_behind_latest)
         self.ahead.queue.put(*records.batches)
         if not records.rest and records.millis_behind_latest is not None and fetched.waited_since is not None:
             goes_on = fetched.end is None and not fetched.closed and fetched.surely_waited
@@ -161,12 +163,14 @@ class FanOutReader:
     async def _mend(self, error: Exception, failures: int) -> bool:
         """Prepares the next attempt; returns False when the error is final."""
         failure = classify(error)
+        self.ahead.watch.failed(error, throttled=failure is Failure.THROTTLED)
         if not failure.is_retryable and failure is not Failure.EXPIRED:
             self.ahead.queue.end(final_error(self._stream.name, "SubscribeToShard", error))
             return False
         if failure is Failure.EXPIRED:
             self._events.forget_continuation()
         if failure is Failure.THROTTLED:
+            self._meter.observe(THROTTLED_READS, 1, self.shard_id)
             self._stream.throttling.happened(self.shard_id, error)
         else:
             self._tell(failure, failures, error)
@@ -193,6 +197,7 @@ class FanOutReader:
             opened_at=self._events.opened_at,
         )
         rest = self._polling(self.shard_id, self._hash_range, start, settings, cut_at=self._cut_at)
+        self.ahead.watch = rest.ahead.watch
         await poll_rest(rest, self.ahead.queue)
 
 

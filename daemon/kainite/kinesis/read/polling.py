@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
 from dataclasses import dataclass, replace
 
@@ -32,14 +31,20 @@ from kainite.kinesis.client import StreamClient, parse_reply
 from kainite.kinesis.failures import final_error, unknown_checkpoint
 from kainite.kinesis.read.batcher import Batcher, Portioned
 from kainite.kinesis.read.continuity import Continuity
-from kainite.kinesis.read.poll_interval import THROTTLED_FOR_S, interval
+from kainite.kinesis.read.poll_interval import interval
 from kainite.kinesis.read.prefetch import Bounds
 from kainite.kinesis.read.read_ahead import ReadAhead
 from kainite.kinesis.read.record_batch import Render, ShardEnd
 from kainite.kinesis.shards import HashRange, Shard, children_of
 from kainite.kinesis.start_position import start_at
 from kainite.observe.meter import SILENT, Meter
-from kainite.observe.metric import EXPIRED_ITERATOR, GET_RECORDS_SUCCESS, GET_RECORDS_TIME, MILLIS_BEHIND_LATEST
+from kainite.observe.metric import (
+    EXPIRED_ITERATOR,
+    GET_RECORDS_SUCCESS,
+    GET_RECORDS_TIME,
+    MILLIS_BEHIND_LATEST,
+    THROTTLED_READS,
+)
 from kainite.settings import StreamSettings
 
 logger = logging.getLogger(__name__)
@@ -110,7 +115,6 @@ class PollingReader:
         self._opened_at: float | None = None
         self._fetched: Position | None = None
         self._unfinished: _Fetched | None = None  # the last reply, while portions of it are left
-        self._throttled_at = -math.inf
         self._asked_at = 0.0  # when the reply that is under way was asked for
 
     @property
@@ -126,6 +130,7 @@ class PollingReader:
         failures = 0
         while True:
             await self.ahead.queue.room()
+            self.ahead.watch.asks()
             began = time.monotonic()
             if self._unfinished is None:
                 self._asked_at = boot_seconds()
@@ -150,6 +155,7 @@ class PollingReader:
         if self._unfinished is None and records.millis_behind_latest is not None:
             self._meter.observe(MILLIS_BEHIND_LATEST, records.millis_behind_latest, self.shard_id)
         self.millis_behind_latest = records.millis_behind_latest
+        self.ahead.watch.answered(records=records.last is not None, behind_ms=records.millis_behind_latest)
         self._iterator = fetched.next_iterator
         self._fetched = records.last or self._fetched
         self._unfinished = fetched if records.rest else None
@@ -159,12 +165,13 @@ class PollingReader:
             self.ahead.queue.mark(self._asked_at - records.millis_behind_latest / 1000, at_tip=at_tip)
 
     def _interval(self, size: int) -> float:
-        throttled = time.monotonic() < self._throttled_at + THROTTLED_FOR_S
+        throttled = self.ahead.watch.is_throttled
         return interval(self._settings, self.millis_behind_latest, size, throttled=throttled)
 
     async def _mend(self, error: Exception, failures: int) -> bool:
         """Prepares the next attempt; returns False when the error is final."""
         failure = classify(error)
+        self.ahead.watch.failed(error, throttled=failure is Failure.THROTTLED)
         if not failure.is_retryable and failure is not Failure.EXPIRED:
             self.ahead.queue.end(final_error(self._stream.name, "reading", error))
             return False
@@ -172,7 +179,7 @@ class PollingReader:
             self._iterator = None
             self._meter.observe(EXPIRED_ITERATOR, 1, self.shard_id)
         if failure is Failure.THROTTLED:
-            self._throttled_at = time.monotonic()
+            self._meter.observe(THROTTLED_READS, 1, self.shard_id)
             self._stream.throttling.happened(self.shard_id, error)
         else:
             level = logging.ERROR if failures > ERROR_AFTER else logging.WARNING

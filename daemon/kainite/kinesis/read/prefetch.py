@@ -71,6 +71,11 @@ class Prefetch:
         self._has_item = asyncio.Event()
         self._update()
 
+    @property
+    def has_item(self) -> bool:
+        """Tells whether there is something to take."""
+        return self._has_item.is_set()
+
     async def room(self) -> None:
         """Waits until another reply may be fetched."""
         await self._has_room.wait()

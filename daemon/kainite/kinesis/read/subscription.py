@@ -1,11 +1,12 @@
 """Subscribes to a shard (SubscribeToShard) and reads the events that Kinesis pushes; payloads are not decoded.
 
-boto3 signs and sends the request. The reply is an event stream that lasts up to five minutes; botocore's
-``before-parse`` event hands over the unread body, and botocore's ``EventStreamBuffer`` cuts the body into messages.
-botocore's own parser is not used, for two reasons: it would decode each payload's base64, and it requires a first
-message of type ``initial-response``, which kinesis-mock (LocalStack's Kinesis) does not send.
+boto3 signs the request, and sends it over HTTP/1.1; with :mod:`kainite.kinesis.read.http2_transport` over HTTP/2.
+The reply is an event stream that lasts up to five minutes; botocore's ``before-parse`` event hands over the unread
+body, and :mod:`kainite.kinesis.read.event_stream` cuts the body into messages. botocore's own parser is not used, for
+two reasons: it would decode each payload's base64, and it requires a first message of type ``initial-response``, which
+kinesis-mock (LocalStack's Kinesis) does not send.
 
-boto3 uses HTTP/1.1 only, while AWS documents the operation for HTTP/2. The evidence about HTTP/1.1:
+AWS documents the operation for HTTP/2. The evidence about HTTP/1.1, which is spoken without the extra ``fanout``:
 
 * This project's tests: kinesis-mock 0.6 works over HTTP/1.1.
 * LocalStack's test suite runs boto3's ``subscribe_to_shard`` against AWS itself, last validated in June 2024
@@ -23,13 +24,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
-from botocore.eventstream import EventStreamBuffer, EventStreamMessage, ParserError
 from botocore.exceptions import ClientError
 from urllib3.exceptions import HTTPError
 
 from kainite.base.errors import StreamUnavailableError
 from kainite.base.record import RawRecord
 from kainite.kinesis.client import server_time
+from kainite.kinesis.read.event_stream import EventStreamReader, FramingError, Message
 from kainite.kinesis.shards import Shard
 from kainite.kinesis.start_position import StartAt
 
@@ -46,7 +47,7 @@ _INITIAL_RESPONSE = (
 
 
 class Body(Protocol):
-    """The methods used of urllib3's response."""
+    """The methods used of urllib3's response, and of :class:`~kainite.kinesis.read.http2_body.Http2Body`."""
 
     def stream(self) -> Iterator[bytes]: ...
     def shutdown(self) -> None: ...
@@ -100,9 +101,8 @@ class Subscription:
         try:
             for message in self._messages:
                 if _is_event(message):
-                    payload: bytes = message.payload
-                    return payload
-        except (HTTPError, OSError, ParserError) as error:
+                    return message.payload
+        except (HTTPError, OSError, FramingError) as error:
             raise StreamUnavailableError(f"{_OPERATION} broke off: {error!r}") from error
         return None
 
@@ -159,16 +159,17 @@ def parse_event(payload: bytes) -> ShardEvent:
     return ShardEvent(event.Records, event.MillisBehindLatest, event.ContinuationSequenceNumber, children)
 
 
-def _messages(body: Body) -> Iterator[EventStreamMessage]:
-    buffer = EventStreamBuffer()
+def _messages(body: Body) -> Iterator[Message]:
+    reader = EventStreamReader()
     for chunk in body.stream():
-        buffer.add_data(chunk)
-        yield from buffer
+        yield from reader.feed(chunk)
+    if reader.is_inside_message:
+        raise FramingError("the stream ended inside a message")
 
 
-def _is_event(message: EventStreamMessage) -> bool:
+def _is_event(message: Message) -> bool:
     """Tells whether the message holds records; an ``initial-response``, or a message of a later version, holds none."""
-    headers: Any = message.headers  # a mapping of names to values; its type stub is wrong
+    headers = message.headers
     kind = headers.get(":message-type")
     if kind in ("exception", "error"):
         code = headers.get(":exception-type") or headers.get(":error-code") or "Unknown"
@@ -179,7 +180,7 @@ def _is_event(message: EventStreamMessage) -> bool:
             {"Error": {"Code": code, "Message": text}, "ResponseMetadata": {"HTTPStatusCode": status}},  # type: ignore[typeddict-item]
             _OPERATION,
         )
-    return bool(headers.get(":event-type") == "SubscribeToShardEvent")
+    return headers.get(":event-type") == "SubscribeToShardEvent"
 
 
 class _Empty:

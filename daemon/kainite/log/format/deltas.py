@@ -94,4 +94,5 @@ def _delta(item: dict[str, Any]) -> Delta:
         item.get("row", {}),
         item.get("before", {}),
         item.get("ordinal"),
+        may_miss=item.get("mayMiss", False),
     )

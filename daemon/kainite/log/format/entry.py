@@ -22,6 +22,7 @@ CONTROL      :class:`ControlMeta`: names of units move on        empty
 CONTROL      :class:`ControlMeta`: the stream that is collected  empty
 CONTROL      :class:`ControlMeta`: since when a shard is read    empty
 TRANSACTION  :class:`TransactionMeta`: an application's          the application's own
+OPERATION    :class:`OperationMeta`: what a person did or asked  empty
 ===========  ==================================================  ================================
 """
 
@@ -64,6 +65,7 @@ class EntryKind(IntEnum):
     SCHEME = 6
     REFIT = 7
     TRANSACTION = 8
+    OPERATION = 9
 
 
 class UnitStatus(StrEnum):
@@ -323,8 +325,80 @@ class TransactionMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKin
     header: int
 
 
+class OperationKind(StrEnum):
+    """The kinds of operations of a person; an entry may have one of a later release."""
+
+    RETRY = "retry units"
+    DISCARD = "discard units"
+    CORRECT = "correct a unit"
+    SKIP = "skip numbers"
+    PAUSE = "pause applying"
+    RESUME = "resume applying"
+    HAND_OVER = "hand over the log"
+    RESET = "reset checkpoints"
+    MOVE_LEASE = "move a lease"
+    RESTART_CHILD = "restart a child"
+    DUTY = "change a duty"
+    WORKER = "change a worker"
+
+
+class OperationResult(StrEnum):
+    """What has become of an operation.
+
+    Attributes:
+        ASKED: it was begun, or handed to who carries it out; whether it was carried out is not noted (yet).
+        DONE: it was carried out.
+        REFUSED: nothing was changed.
+        FAILED: it ended with an error; a part of it may have been carried out.
+    """
+
+    ASKED = "asked"
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+class OperationMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.OPERATION.value):
+    """What a person did: the latest entry of an id counts (:mod:`kainite.log.state.operations`).
+
+    Attributes:
+        id: of the operation; no other one has it.
+        what: one of :class:`OperationKind`.
+        about: the unit, the filter, the shard, the duty that it is about.
+        who: the person, as ``user@host``, or as the console has authenticated the person.
+        why: the reason that was given; may be empty.
+        at_ms: when it was asked for, milliseconds since the epoch by the clock of where it was asked.
+        result: one of :class:`OperationResult`.
+        outcome: what has become of it, as a sentence; empty while nothing has.
+        count, refused: of an operation on the units that a filter selects: so many were changed, and so many not.
+        through: of such an operation: the units up to this transaction id were looked at.
+        below: of such an operation: it is not about units with this transaction id or a higher one.
+    """
+
+    id: str
+    what: str
+    about: str
+    who: str
+    why: str
+    at_ms: int
+    result: str
+    outcome: str = ""
+    count: Natural = 0
+    refused: Natural = 0
+    through: int = -1
+    below: Natural = 0
+
+
 Meta: TypeAlias = (
-    FragmentMeta | UnitMeta | StatusMeta | PositionMeta | ControlMeta | RefitMeta | SchemeMeta | TransactionMeta
+    FragmentMeta
+    | UnitMeta
+    | StatusMeta
+    | PositionMeta
+    | ControlMeta
+    | RefitMeta
+    | SchemeMeta
+    | TransactionMeta
+    | OperationMeta
 )
 
 

@@ -17,6 +17,7 @@ from kainite.log.format.entry import (
     FragmentMeta,
     Meta,
     Natural,
+    OperationMeta,
     PositionMeta,
     RefitMeta,
     SchemeMeta,
@@ -101,4 +102,5 @@ KINDS: Final[Mapping[type[Meta], EntryKind]] = {
     SchemeMeta: EntryKind.SCHEME,
     RefitMeta: EntryKind.REFIT,
     TransactionMeta: EntryKind.TRANSACTION,
+    OperationMeta: EntryKind.OPERATION,
 }

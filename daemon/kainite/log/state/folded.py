@@ -39,6 +39,7 @@ from kainite.log.format.entry import (
     Fault,
     FragmentMeta,
     Meta,
+    OperationMeta,
     PositionMeta,
     RefitMeta,
     SchemeMeta,
@@ -48,6 +49,7 @@ from kainite.log.format.entry import (
 )
 from kainite.log.state.ended_units import EndedUnits, on_time_name
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.operations import Operations
 from kainite.log.state.ordinal_pages import ordinals_in
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.unit_state import UnitState
@@ -97,6 +99,8 @@ class FoldedLog:
         self.latest_time: tuple[int, str] | None = None
         self.started_ms: int | None = None
         """The log's beginning, where it is not the beginning of the shards (:mod:`kainite.log.client`)."""
+        self.operations = Operations()
+        """What people did, and whether applying is paused."""
 
     @property
     def open(self) -> dict[str, OpenUnit]:
@@ -160,6 +164,8 @@ class FoldedLog:
                 self.schemes[scheme] = Scheme({name: TableScheme(*table) for name, table in tables.items()})
             case StatusMeta() as meta:
                 self._status(meta)
+            case OperationMeta() as meta:
+                self.operations.add(meta)
             case PositionMeta() as meta:
                 self.positions[meta.shard] = meta.position
             case ControlMeta(what=what, since=int(since)) if what == SNAPSHOT:

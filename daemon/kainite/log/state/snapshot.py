@@ -28,17 +28,21 @@ import msgspec
 
 from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
-from kainite.log.format.entry import Natural, SequenceNumber
+from kainite.log.format.entry import Natural, OperationMeta, SequenceNumber
 from kainite.log.state.ended_units import EndedUnits
 from kainite.log.state.folded import FoldedLog, oldest_needed
 from kainite.log.state.number_set import NumberSet
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.operations import Operations
 from kainite.log.state.recent_units import RecentUnits, Segment
 from kainite.log.state.unit_state import UnitState
 from kainite.uow.scheme import Scheme, TableScheme
 from kainite.uow.touches import Touched
 
-VERSION: Final = 3
+VERSION: Final = 4
+
+OLDEST: Final = 3
+"""The oldest version that is read: it has no operations."""
 
 PART_BYTES = 1 << 20
 """Size of a part: far below every limit of a batch, and small enough for one step of anybody."""
@@ -59,7 +63,7 @@ _Tables: TypeAlias = dict[str, tuple[str, tuple[str, ...]]]
 class SnapshotHeader(msgspec.Struct, frozen=True, tag="header"):
     """The fields of a :class:`~kainite.log.state.folded.FoldedLog`, and of its recent units, that are small."""
 
-    version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
+    version: Annotated[int, msgspec.Meta(ge=OLDEST, le=VERSION)]
     next_id: Natural
     stream: str | None
     positions: dict[str, tuple[SequenceNumber, Natural]]
@@ -74,6 +78,7 @@ class SnapshotHeader(msgspec.Struct, frozen=True, tag="header"):
     schemes: dict[str, _Tables]
     latest_time: tuple[int, str] | None
     started_ms: int | None
+    pause: OperationMeta | None = None
 
 
 class OpenUnitsSection(msgspec.Struct, frozen=True, tag="open"):
@@ -106,15 +111,27 @@ class EndedUnitsSection(msgspec.Struct, frozen=True, tag="ended"):
     items: list[tuple[str, int, bytes]]
 
 
+class OperationsSection(msgspec.Struct, frozen=True, tag="operations"):
+    """What people did, oldest first."""
+
+    items: list[OperationMeta]
+
+
 class SnapshotManifest(msgspec.Struct, frozen=True):
     """The data of the CONTROL entry that HEAD names: the ids of the entries with the parts."""
 
-    version: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)]
+    version: Annotated[int, msgspec.Meta(ge=OLDEST, le=VERSION)]
     parts: Annotated[tuple[Natural, ...], msgspec.Meta(min_length=1)]
 
 
 _Section: TypeAlias = (
-    SnapshotHeader | OpenUnitsSection | UnitsSection | ReadyUnitsSection | NamesSection | EndedUnitsSection
+    SnapshotHeader
+    | OpenUnitsSection
+    | UnitsSection
+    | ReadyUnitsSection
+    | NamesSection
+    | EndedUnitsSection
+    | OperationsSection
 )
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
@@ -133,6 +150,7 @@ class Captured:
     ready: dict[int, str]
     names: list[tuple[str, int | None]]
     ended: dict[str, tuple[int, bytes]]
+    operations: list[OperationMeta]
 
 
 def capture(state: FoldedLog) -> Captured:
@@ -158,6 +176,7 @@ def capture(state: FoldedLog) -> Captured:
         schemes={name: _tables(scheme) for name, scheme in state.schemes.items()},
         latest_time=state.latest_time,
         started_ms=state.started_ms,
+        pause=state.operations.pause,
     )
     return Captured(
         header,
@@ -165,6 +184,7 @@ def capture(state: FoldedLog) -> Captured:
         dict(state.ready),
         recent.tail(),
         state.ended.captured(),
+        state.operations.all(),
     )
 
 
@@ -220,6 +240,8 @@ def _sections(captured: Captured) -> Iterator[bytes]:
         yield _section(NamesSection(names))
     for ended in _slices((uow, *remembered) for uow, remembered in captured.ended.items()):
         yield _section(EndedUnitsSection(ended))
+    for operations in _slices(captured.operations):
+        yield _section(OperationsSection(operations))
 
 
 def _section(section: _Section) -> bytes:
@@ -297,7 +319,7 @@ def _read(data: bytes) -> Captured:
         begin = end
     if not sections or not isinstance(sections[0], SnapshotHeader):
         raise ValueError("it does not begin with its header")
-    found = Captured(sections[0], [], [], {}, [], {})
+    found = Captured(sections[0], [], [], {}, [], {}, [])
     for section in sections[1:]:
         match section:
             case OpenUnitsSection(opened):
@@ -310,6 +332,8 @@ def _read(data: bytes) -> Captured:
                 found.names.extend(names)
             case EndedUnitsSection(ended):
                 found.ended.update((uow, (due_ms, packed)) for uow, due_ms, packed in ended)
+            case OperationsSection(operations):
+                found.operations.extend(operations)
             case SnapshotHeader():
                 raise ValueError("it has two headers")
     return found
@@ -334,6 +358,7 @@ def _state(captured: Captured) -> FoldedLog:
     state.ended = EndedUnits((uow, *remembered) for uow, remembered in captured.ended.items())
     state.latest_time = header.latest_time
     state.started_ms = header.started_ms
+    state.operations = Operations(captured.operations, header.pause)
     for unit in captured.units:
         _share_tables(unit.own)
     state.restore_units(captured.units)

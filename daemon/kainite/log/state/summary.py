@@ -25,6 +25,7 @@ import msgspec
 from kainite.log.format.entry import UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.operations import paused_in_words
 from kainite.log.state.unit_state import UnitState
 
 TEXT: Final = 120
@@ -102,6 +103,7 @@ class LogSummary(msgspec.Struct, frozen=True, array_like=True):
         held: what complete units wait for, if for long; empty otherwise.
         shards: how many shards are to be read.
         unread: of these, the ones that are read least far.
+        paused: who has paused applying, since when and why, shortened; empty while units are applied.
     """
 
     at_ms: int
@@ -122,6 +124,7 @@ class LogSummary(msgspec.Struct, frozen=True, array_like=True):
     held: str = ""
     shards: int = 0
     unread: tuple[ShardFigure, ...] = ()
+    paused: str = ""
 
     @property
     def dispatched(self) -> int:
@@ -179,6 +182,7 @@ def summary_of(state: FoldedLog, figures: OwnersFigures) -> LogSummary:
         held=figures.held,
         shards=len(unread),
         unread=tuple(unread[:MOST_SHARDS]),
+        paused=_short(paused_in_words(pause)) if (pause := state.operations.pause) is not None else "",
     )
 
 

@@ -141,6 +141,12 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
         return self.late is not None and not self.late.whole
 
     @property
+    def heard_ms(self) -> int | None:
+        """Returns when its latest record arrived, or else when the source committed it; None where nothing tells."""
+        meta = self.meta
+        return meta.arrived_ms if meta.arrived_ms is not None else None if meta.time is None else meta.time // 1_000_000
+
+    @property
     def malformed(self) -> bool:
         """Tells whether no retry can ever apply the unit."""
         return self.fault in (Fault.MALFORMED, Fault.MISSING_NUMBER)

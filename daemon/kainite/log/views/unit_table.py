@@ -78,6 +78,11 @@ class LogRow:
         return {signature.partition("(")[0] for signature in self.signature}
 
     @property
+    def heard_ms(self) -> int | None:
+        """Returns when its latest record arrived, or else when the source committed it; None where nothing tells."""
+        return self.arrived_ms if self.arrived_ms is not None else self.source_ms
+
+    @property
     def took_s(self) -> float | None:
         """Returns the seconds from the arrival on the stream to the target's commit; None if a time is unknown."""
         if self.arrived_ms is None or self.applied_ms is None:

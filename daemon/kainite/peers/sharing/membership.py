@@ -29,6 +29,8 @@ SEEKING         HEAD is not read                        SEEKING, after a pause
 CLAIMING        mounted                                 OWNING
 CLAIMING        not mounted: held, fenced, unavailable  SEEKING; after a pause that grows
 OWNING          fenced                                  SEEKING, at once
+OWNING          handed over: a person has asked         SEEKING, after STAND_BACK looks of the others: one that looks
+                                                        meanwhile claims
 CONNECTING      welcomed                                FOLLOWING
 CONNECTING      refused                                 SEEKING, at once; the generation counts as gone (below)
 CONNECTING,     cut, silent, or sent elsewhere          SEEKING; after a pause that grows until a welcome
@@ -67,6 +69,10 @@ from kainite.peers.address import OwnerAddress
 
 SEEK_BACKOFF: Final = Backoff((0.02, 0.05, 0.1, 0.2, 0.5, 1.0), jitter=0.5)
 """Pauses between looks at HEAD while no owner is found. Members that lose a claim must not come back together."""
+
+
+STAND_BACK: Final = 4
+"""For so many looks of the others a member that has handed the log over leaves it to them."""
 
 
 class MemberState(Enum):
@@ -131,7 +137,12 @@ class Fenced:
     """Another member has mounted the partition that this one owned."""
 
 
-Event: TypeAlias = HeadSeen | HeadUnread | Mounted | NotMounted | Welcomed | Refused | Cut | Fenced
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """This member has released the partition, because a person has asked for it."""
+
+
+Event: TypeAlias = HeadSeen | HeadUnread | Mounted | NotMounted | Welcomed | Refused | Cut | Fenced | HandedOver
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +228,8 @@ class Member:
                 self._trusts = self._trusts and not self._claimed_gone
                 self.state = MemberState.SEEKING
                 return (Leave(), Look(0.0))
+            case HandedOver():
+                return (Leave(), *self._seek(STAND_BACK * max(self._watch, self._wait)))
             case NotMounted() | Cut():
                 return (Leave(), *self._seek())
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from kainite.base.errors import LogFencedError, LogHeldError, LogUnavailableError
+from kainite.base.errors import LogFencedError, LogHandedOverError, LogHeldError, LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.process_identity import ProcessIdentity
 from kainite.log.contract import LogStore
@@ -22,7 +22,7 @@ from kainite.peers.connection.introduction import Key
 from kainite.peers.rights import OF_THE_LOG
 from kainite.peers.sharing.head_look import ToldOnce
 from kainite.peers.sharing.latest_reading import LatestReading
-from kainite.peers.sharing.membership import Fenced, NotMounted
+from kainite.peers.sharing.membership import Fenced, HandedOver, NotMounted
 from kainite.peers.sharing.present_log import PresentLog
 from kainite.settings import LogSettings, UowSettings
 from kainite.uow.current_catalogue import CurrentCatalogue
@@ -79,7 +79,7 @@ class Owning:
         log = self.present_log.log
         return log if isinstance(log, LogOwner) else None
 
-    async def own(self, gone: int | None, mounted: Callable[[], None]) -> Fenced | NotMounted:
+    async def own(self, gone: int | None, mounted: Callable[[], None]) -> Fenced | HandedOver | NotMounted:
         """Mounts the partition, and serves it until another process mounts it.
 
         Args:
@@ -101,6 +101,9 @@ class Owning:
         except LogFencedError as error:
             event(_logger, logging.WARNING, "log is owned elsewhere now", error=error)
             return Fenced() if served else NotMounted()
+        except LogHandedOverError as error:
+            event(_logger, logging.INFO, "log handed over", cause=error)
+            return HandedOver()
         except LogUnavailableError as error:
             event(_logger, logging.WARNING, "log not mounted", error=error)
         return NotMounted()

@@ -57,6 +57,9 @@ _ALL = [key for name, section in SECTIONS.items() for key in _keys(name, section
 KCL_KEYS: tuple[SettingKey, ...] = tuple(key for key in _ALL if key.is_kcls)
 """KCL's keys that have an effect here, with KCL's meaning (docs/kcl.md, *Settings*)."""
 
+POLLING_KEYS = tuple(key for key in KCL_KEYS if any(alias.startswith("pollingConfig.") for alias in key.aliases))
+"""The keys of which any one makes ``retrievalMode=DEFAULT`` mean polling, as in Java."""
+
 OWN_KEYS: tuple[SettingKey, ...] = tuple(key for key in _ALL if not key.is_kcls)
 KEYS: tuple[SettingKey, ...] = KCL_KEYS + OWN_KEYS
 KEY_BY_SPELLING: Mapping[str, SettingKey] = {spelling: key for key in KEYS for spelling in (key.name, *key.aliases)}

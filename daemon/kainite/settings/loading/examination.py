@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from kainite.base.errors import SettingsError
 from kainite.base.redaction import learn, redacted
 from kainite.settings.keys.retired import RETIRED, retired
-from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS, SECTIONS, Values
+from kainite.settings.keys.table import DEFAULTS, KEY_BY_SPELLING, KEYS, POLLING_KEYS, SECTIONS, Values
 from kainite.settings.keys.without_effect import is_client_key, why_without_effect
 from kainite.settings.loading import consistency, surprises
 from kainite.settings.loading.consistency import Overridden
@@ -26,7 +26,7 @@ from kainite.settings.loading.overrides import SPELLINGS, GivenText, from_enviro
 from kainite.settings.loading.properties_file import read_properties
 from kainite.settings.sections.fleet import ping_of
 from kainite.settings.sections.log import heartbeat_of, poll_of
-from kainite.settings.sections.stream import InitialPosition
+from kainite.settings.sections.stream import InitialPosition, Retrieval
 from kainite.settings.settings import Settings, UnknownKey
 
 Texts = dict[str, GivenText]
@@ -253,6 +253,10 @@ def _worked_out(values: Values) -> Values:
     result["child", "restart_backoff_max"] = max(now["child", "restart_backoff"], now["child", "restart_backoff_max"])
     if ("stream", "initial_timestamp") in values:
         result["stream", "initial_position"] = InitialPosition.AT_TIMESTAMP
+    if now["stream", "retrieval"] is Retrieval.DEFAULT and any(
+        (key.section, key.field) in values for key in POLLING_KEYS
+    ):
+        result["stream", "retrieval"] = Retrieval.POLLING
     return result | _from_arn(values)
 
 

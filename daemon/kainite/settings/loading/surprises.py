@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from kainite.settings.credentials import CredentialsSource, Provider
-from kainite.settings.keys.table import KCL_KEYS, Values
+from kainite.settings.keys.table import KCL_KEYS, POLLING_KEYS, Values
 from kainite.settings.keys.without_effect import INERT_KEYS
 from kainite.settings.loading.overrides import GivenText
 from kainite.settings.sections.child import ChildProtocol
@@ -19,9 +19,7 @@ from kainite.settings.sections.stream import Retrieval
 Texts = Mapping[str, GivenText]
 
 _KCL_LEAST_IDLE = 0.2
-_POLLING_KEYS = frozenset(
-    key.name for key in KCL_KEYS if any(alias.startswith("pollingConfig.") for alias in key.aliases)
-)
+_POLLING_KEYS = frozenset(key.name for key in POLLING_KEYS)
 _FANOUT_KEYS = frozenset(key.name for key in KCL_KEYS if key.name.startswith("fanoutConfig."))
 
 
@@ -50,8 +48,10 @@ def _retrieval(texts: Texts, values: Values) -> Iterator[str]:
     idle = ", ".join(sorted((_POLLING_KEYS if mode is Retrieval.FANOUT else _FANOUT_KEYS) & set(texts)))
     if idle and mode is Retrieval.FANOUT:
         yield f"retrievalMode: FANOUT does not poll, so these have no effect: {idle}"
-    elif idle:
+    elif idle and (mode is Retrieval.POLLING or _POLLING_KEYS & set(texts)):
         yield f"retrievalMode: {mode} polls here, so these have no effect: {idle}; set it to FANOUT for fan-out"
+    elif idle:
+        yield f"retrievalMode: DEFAULT polls without kainite[fanout], and then these have no effect: {idle}"
 
 
 def _arn(texts: Texts, values: Values) -> Iterator[str]:
@@ -106,11 +106,14 @@ def _default_mode(texts: Texts, values: Values) -> Iterator[str]:
     mode = values.get(("stream", "retrieval"), Retrieval.DEFAULT)
     if mode is Retrieval.FANOUT:
         yield (
-            "retrievalMode: FANOUT goes through boto3 over HTTP/1.1: tested with kinesis-mock, not against AWS, which "
-            "documents it for HTTP/2; POLLING if it is refused. AWS bills each registered consumer until it is deleted"
+            "retrievalMode: FANOUT speaks HTTP/2 with kainite[fanout], and without it HTTP/1.1, which AWS does not "
+            "document for it. AWS bills each registered consumer until it is deleted"
         )
     if mode is Retrieval.DEFAULT and not _POLLING_KEYS & set(texts):
-        yield "retrievalMode: DEFAULT polls here; Java would use fan-out, since no polling key is set"
+        yield (
+            "retrievalMode: DEFAULT is fan-out with kainite[fanout], as in Java while no polling key is set; "
+            "without it polling"
+        )
 
 
 def _no_credentials(texts: Texts, values: Values) -> Iterator[str]:

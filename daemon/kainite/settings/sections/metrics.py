@@ -69,6 +69,7 @@ class MetricsSettings:
         "hungAfterMillis",
         millis(100, 86_400_000),
         Reload.RESTART,
-        "A child that has a call and says nothing for so long counts as hung in health checks.",
+        "A child that has a call and answers nothing for so long counts as hung in health checks, a shard that does not"
+        " get on for another reason as stalled.",
         default=300.0,
     )

@@ -21,7 +21,7 @@ class InitialPosition(StrEnum):
 
 
 class Retrieval(StrEnum):
-    """The way in which records are fetched. DEFAULT is polling here, and fan-out in Java (``--check`` says so)."""
+    """The way in which records are fetched. DEFAULT is fan-out where HTTP/2 can be spoken, and else polling."""
 
     DEFAULT = "DEFAULT"
     POLLING = "POLLING"
@@ -159,7 +159,8 @@ class StreamSettings:
         "retrievalMode",
         choice(Retrieval),
         Reload.RESTART,
-        "How records are fetched. DEFAULT is polling here; in Java it is fan-out unless a polling key is set.",
+        "How records are fetched. DEFAULT is POLLING where a polling key is set, as in Java; else fan-out with"
+        " `kainite[fanout]`, and polling without it. FANOUT without it speaks HTTP/1.1.",
         default=Retrieval.DEFAULT,
     )
     consumer_arn: str | None = kcl(

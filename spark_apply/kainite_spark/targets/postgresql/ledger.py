@@ -18,7 +18,8 @@ CREATE_FENCE = """
     CREATE TABLE IF NOT EXISTS kainite_fence (
         log_partition text NOT NULL PRIMARY KEY,
         generation bigint NOT NULL,
-        micro_batch bigint NOT NULL
+        micro_batch bigint NOT NULL,
+        tables bigint NOT NULL DEFAULT 0
     )"""
 
 # The same generation may come again, when its driver lost the answer.
@@ -39,9 +40,10 @@ CLOSE_MICRO_BATCH = """
     UPDATE kainite_fence SET micro_batch = %s
     WHERE log_partition = %s AND generation = %s AND micro_batch < %s"""
 
+# ``tables`` is the version of the tables' states (kainite.replicate.table_ledger).
 READ_FENCE = """
     SELECT generation, micro_batch FROM kainite_fence
-    WHERE log_partition = %s AND generation = %s AND micro_batch = %s"""
+    WHERE log_partition = %s AND generation = %s AND micro_batch = %s AND tables = %s"""
 
 # Waits for the transactions of the micro-batch before, as the updates above do.
 LOCK_FENCE = "SELECT generation, micro_batch FROM kainite_fence WHERE log_partition = %s FOR UPDATE"

@@ -1,71 +1,163 @@
-"""Leaves out of units what a load has brought: the deltas of a table whose unit committed before the table's point.
+"""Leaves out of units what a load has brought, and holds the deltas of tables that are being loaded by themselves.
 
-:mod:`kainite.replicate.ledger` says why nothing is lost or doubled by this. A unit of which nothing is left is
-acknowledged as any other, so that its number leaves no gap.
+:mod:`kainite.replicate.ledger` and :mod:`kainite.replicate.table_ledger` say why nothing is lost or doubled by this. A
+unit of which nothing is left is acknowledged as any other, so that its number leaves no gap.
 
-A session reads the points once for each generation of the apply job. They cannot change while the generation writes: a
-load closes the fence of the generation first.
+A session reads the tables' states once for each *version* of them, which each transaction names with its fence: a
+transaction that was made for another version commits nothing, and the session reads them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import psycopg
 
 from kainite.base.errors import TargetUnavailableError
+from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.capture.postgresql.transactions import commit_lsn_of
-from kainite.replicate import ledger
+from kainite.log.format.deltas import dump_deltas
+from kainite.replicate import ledger, table_ledger
+from kainite.replicate.tables import TableName
 from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.delta import Delta
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+
+SqlAndValues: TypeAlias = tuple[str, tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """What a load has made of a table.
+
+    Attributes:
+        place: its schema and name.
+        point: the LSN as of which it was copied; 0 where it is not known yet.
+        live: whether its deltas are applied; else they are held.
+    """
+
+    place: TableName
+    point: int
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDeltas:
+    """The deltas of one unit and one table that is not live."""
+
+    place: TableName
+    tid: int
+    uow: str
+    deltas: tuple[Delta, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewUnits:
+    """What is to be done for some units.
+
+    Attributes:
+        units: the units with the deltas that are to be applied.
+        held: the deltas that are to be held.
+        reached: the latest commit LSN of the units, where a table that is not live waits to know it; else None.
+    """
+
+    units: Sequence[Unit]
+    held: Sequence[HeldDeltas] = ()
+    reached: int | None = None
+
+    def statements(self, log_partition: str) -> Iterator[SqlAndValues]:
+        """Yields what is executed beside the units' own statements, in their transaction."""
+        if self.held:
+            schemas, names = ([one.place[part] for one in self.held] for part in (0, 1))
+            tids, uows = [one.tid for one in self.held], [one.uow for one in self.held]
+            deltas = [dump_deltas(one.deltas) for one in self.held]
+            yield table_ledger.HOLD, (log_partition, schemas, names, tids, uows, deltas)
+        if self.reached is not None:
+            lsn = format_lsn(self.reached)
+            yield table_ledger.REACHED, (lsn, log_partition, lsn)
 
 
 @dataclass(slots=True)
 class LoadedTables:
-    """What a session knows of a target's load.
+    """What a session knows of a target's loads.
 
     Attributes:
         catalogue: the target's tables.
+        version: the version of the tables' states.
     """
 
     catalogue: Catalogue
+    version: int = 0
     _read_for: tuple[str, int] | None = None
-    _points: Mapping[str, int] = field(default_factory=dict)
+    _found: Mapping[str, LoadedTable] = field(default_factory=dict)
 
     def is_known(self, fence: Fence) -> bool:
-        """Tells whether the points are those of the fence's generation."""
+        """Tells whether the states were read for the fence's generation."""
         return self._read_for == (fence.log_partition, fence.generation)
 
-    def read(self, connection: psycopg.Connection, fence: Fence) -> None:
-        """Reads the points of a log's load, if there is one."""
-        self._points = points(connection, fence.log_partition, self.catalogue)
+    def read(self, connection: psycopg.Connection, fence: Fence) -> bool:
+        """Reads the states of a log's tables; tells whether their version is another one."""
+        before = self.version
+        row = connection.execute(table_ledger.VERSION, (fence.log_partition,)).fetchone()
+        # What changes behind this read has a version of its own, under which nothing is committed before the next read.
+        self.version = 0 if row is None else int(row[0])
+        self._found = loaded_tables(connection, fence.log_partition, self.catalogue)
         self._read_for = fence.log_partition, fence.generation
+        return self.version != before
 
-    def what_is_new(self, units: Sequence[Unit]) -> Sequence[Unit]:
-        """Returns the units without the deltas that came with the load."""
-        latest = max(self._points.values(), default=0)
-        return [self._reduced(unit, latest) for unit in units] if latest else units
+    def what_is_new(self, units: Sequence[Unit]) -> NewUnits:
+        """Returns the units without the deltas that came with a load, and without those that are held."""
+        if not self._found:
+            return NewUnits(units)
+        latest = max(table.point for table in self._found.values())
+        if all(table.live for table in self._found.values()):
+            return NewUnits([self._reduced(unit, latest) for unit in units] if latest else units)
+        applied = [replace(unit, deltas=tuple(self._applied(unit))) for unit in units]
+        held = [one for unit in units for one in self._held(unit)]
+        reached = max((lsn for unit in units if (lsn := commit_lsn_of(unit.uow)) is not None), default=None)
+        return NewUnits(applied, held, reached)
 
     def _reduced(self, unit: Unit, latest: int) -> Unit:
         lsn = commit_lsn_of(unit.uow)
         if lsn is None or lsn >= latest:
             return unit
-        return replace(unit, deltas=tuple(delta for delta in unit.deltas if lsn >= self._point(delta.table)))
+        return replace(unit, deltas=tuple(self._applied(unit)))
 
-    def _point(self, name: str) -> int:
-        """Returns the point of a table, which deltas may call with the default schema or without; 0 for others."""
+    def _applied(self, unit: Unit) -> Iterator[Delta]:
+        lsn = commit_lsn_of(unit.uow)
+        for delta in unit.deltas:
+            table = self._table(delta.table)
+            if table is None or (table.live and (lsn is None or lsn >= table.point)):
+                yield delta
+
+    def _held(self, unit: Unit) -> Iterator[HeldDeltas]:
+        """Yields a unit's deltas of each table that is not live; those before its point are left out when applied."""
+        found: dict[TableName, list[Delta]] = {}
+        for delta in unit.deltas:
+            table = self._table(delta.table)
+            if table is not None and not table.live:
+                found.setdefault(table.place, []).append(delta)
+        for place, deltas in found.items():
+            yield HeldDeltas(place, unit.tid, unit.uow, tuple(deltas))
+
+    def _table(self, name: str) -> LoadedTable | None:
+        """Returns what is known of a table, which deltas may call with the default schema or without."""
         table = self.catalogue.find(name)
-        return 0 if table is None else self._points.get(table.name, 0)
+        return None if table is None else self._found.get(table.name)
 
 
-def points(connection: psycopg.Connection, log_partition: str, catalogue: Catalogue) -> Mapping[str, int]:
-    """Returns the LSN as of which each table was loaded, by the table's name in the catalogue; empty without a load."""
+def loaded_tables(
+    connection: psycopg.Connection, log_partition: str, catalogue: Catalogue
+) -> Mapping[str, LoadedTable]:
+    """Returns what loads have made of each table, by its name in the catalogue; empty without a load."""
     if not _is_there(connection):
         return {}
     found = {
-        (schema, name): lsn for schema, name, lsn in connection.execute(ledger.POSITIONS, (log_partition,)).fetchall()
+        (schema, name): LoadedTable((schema, name), lsn or 0, live)
+        for schema, name, lsn, live in connection.execute(ledger.POSITIONS, (log_partition,)).fetchall()
     }
     names = {
         name: (table.schema or catalogue.default_schema or "", table.bare_name)

@@ -25,12 +25,14 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 import psycopg
 from psycopg import errors
 
-from kainite.base.errors import CatalogueError, TargetBusyError, TargetError, TargetRejectedError
+from kainite.base.errors import CatalogueError, TargetBusyError, TargetError, TargetFencedError, TargetRejectedError
 from kainite.base.logs import event
 from kainite.settings import TargetTriggers
 from kainite.targets.postgresql.connection import connect
@@ -38,16 +40,17 @@ from kainite.targets.postgresql.pooling import OWN_POOL, leads_through_pooler
 from kainite.targets.postgresql.text_forms import as_local_settings
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.fence import Fence, fence_lost, outranked
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing, tell_switched_off
 from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.postgresql import ledger
+from kainite_spark.targets.postgresql.claims import Claim, claim_of
 from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
 from kainite_spark.targets.postgresql.firing_hooks import KnownHooks, firing, found_hooks, reached
 from kainite_spark.targets.postgresql.hook_switch import not_ours_to_disable, switch_off, switch_on, switched_off
-from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, is_cut_over, refuse_while_loading
+from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnits, is_cut_over, refuse_while_loading
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, fixed_columns, parameters, render
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
@@ -121,12 +124,16 @@ class PostgresSession:
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         if units:
-            new = self._what_is_new(fence, units)
-            self._apply(fence, units, lambda hooked: self._planner.plan(new, folded=folded, hooked=hooked))
+            self._apply_new(
+                fence, units, lambda new, hooked: self._planner.plan(new.units, folded=folded, hooked=hooked)
+            )
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
-        (new,) = self._what_is_new(fence, (unit,))
-        self._apply(fence, (unit,), lambda _: self._planner.one_by_one(new))
+        self._apply_new(fence, (unit,), lambda new, _: self._planner.one_by_one(new.units[0]))
+
+    def catch_up(self, claim: Claim, units: Sequence[Unit]) -> None:
+        """Applies what was held of units, change by change, in one transaction; raises as :meth:`apply`."""
+        self._apply(claim, lambda _: chain.from_iterable(map(self._planner.one_by_one, units)))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -139,13 +146,26 @@ class PostgresSession:
             self._connection = _connect(self._url)
         return self._connection
 
-    def _what_is_new(self, fence: Fence, units: Sequence[Unit]) -> Sequence[Unit]:
-        """Returns the units without what a load of the target has brought already."""
+    def _apply_new(
+        self, fence: Fence, units: Sequence[Unit], planned: Callable[[NewUnits, Collection[str]], Iterable[Statement]]
+    ) -> None:
+        """Applies units without what a load of the target has brought already, and holds what is for later."""
         if not self._loaded.is_known(fence):
-            with self._transaction() as connection:
-                _pin(connection, ROW_WAIT_S)
-                self._loaded.read(connection, fence)
-        return self._loaded.what_is_new(units)
+            self._read_loaded(fence)
+        for _ in range(_TRIES):
+            new = self._loaded.what_is_new(units)
+            try:
+                return self._apply(claim_of(fence, units, new, self._loaded.version), partial(planned, new))
+            except TargetFencedError:
+                if not self._read_loaded(fence):
+                    raise
+        raise TargetBusyError("PostgreSQL: loads of single tables begin and end again and again")
+
+    def _read_loaded(self, fence: Fence) -> bool:
+        """Reads the tables' states; tells whether they are others than before."""
+        with self._transaction() as connection:
+            _pin(connection, ROW_WAIT_S)
+            return self._loaded.read(connection, fence)
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection]:
@@ -176,10 +196,10 @@ class PostgresSession:
             except psycopg.Error:
                 self.close()
 
-    def _apply(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
+    def _apply(self, claim: Claim, planned: _Plan) -> None:
         for _ in range(_TRIES):
             try:
-                return self._apply_once(fence, units, planned)
+                return self._apply_once(claim, planned)
             except _OutdatedHooksError:
                 self._hooks.forget()
             except _OutdatedTypesError:
@@ -202,34 +222,31 @@ class PostgresSession:
         self._types.forget()
         self._sql.clear()
 
-    def _apply_once(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
+    def _apply_once(self, claim: Claim, planned: _Plan) -> None:
         with self._transaction() as connection:
             if not self._hooks.are_known:
                 _pin(connection, ROW_WAIT_S)
             found = self._hooks.read(connection)
-            sent = _Sent(fence, len(units), self._schema.catalogue)
+            sent = _Sent(claim, self._schema.catalogue)
             try:
                 with connection.pipeline(), values_refused():
-                    self._send(connection, sent, units, planned(found.hooked))
+                    self._send(connection, sent, planned(found.hooked))
             except psycopg.Error as error:
                 raise sent.failure(error) from error
             sent.check()
             if sent.hooks is not None and self._hooks.changed(sent.hooks):
                 raise _OutdatedHooksError
 
-    def _send(
-        self, connection: psycopg.Connection, sent: _Sent, units: Sequence[Unit], statements: Iterable[Statement]
-    ) -> None:
-        fence = sent.fence
-        which = (fence.log_partition, fence.generation, fence.micro_batch)
-        acknowledged = (fence.log_partition, [unit.tid for unit in units], [unit.uow for unit in units])
+    def _send(self, connection: psycopg.Connection, sent: _Sent, statements: Iterable[Statement]) -> None:
+        claim = sent.claim
         _pin(connection, ROW_WAIT_S)
         connection.execute(_PLAN_ANEW)
-        sent.acknowledgement = connection.execute(ledger.ACKNOWLEDGE, (*which, *acknowledged))
+        sent.claimed = connection.execute(*claim.statement)
+        for beside in claim.beside:
+            connection.execute(*beside)
         if self._schema.cyclic:
             connection.execute("SET CONSTRAINTS ALL DEFERRED")
-        small = all(unit.size for unit in units) and sum(unit.size for unit in units) <= MOST_BYTES
-        for statement in statements if small else _cut(statements):
+        for statement in statements if 0 < claim.size <= MOST_BYTES else _cut(statements):
             shape = statement.shape
             sql = self._sql.get(shape)
             if sql is None:
@@ -247,10 +264,9 @@ class PostgresSession:
 class _Sent:
     """The statements that a transaction has sent, with their results."""
 
-    fence: Fence
-    units: int
+    claim: Claim
     catalogue: Catalogue
-    acknowledgement: psycopg.Cursor | None = None
+    claimed: psycopg.Cursor | None = None
     types: psycopg.Cursor | None = None
     hooks: psycopg.Cursor | None = None
     cursors: list[tuple[Statement, psycopg.Cursor]] = field(default_factory=list)
@@ -258,7 +274,7 @@ class _Sent:
     def check(self) -> None:
         """Raises unless every statement touched a row for every delta and the fence was right."""
         if self._fence_lost():
-            raise fence_lost(self.fence)
+            raise self.claim.lost
         if self.types is not None and changed(self.types):
             raise _OutdatedTypesError
         for statement, cursor in self.cursors:
@@ -268,17 +284,17 @@ class _Sent:
     def failure(self, error: psycopg.Error) -> TargetError:
         """Returns Kainite's error for an error in the pipeline; a lost fence comes first, as it explains all others."""
         if self._fence_lost():
-            return fence_lost(self.fence)
+            return self.claim.lost
         if isinstance(error, errors.UniqueViolation) and error.diag.table_name == "kainite_applied":
-            return already_applied(self.fence)
-        if self.acknowledgement is None or self.acknowledgement.pgresult is None:
+            return self.claim.repeated
+        if self.claimed is None or self.claimed.pgresult is None:
             return about_own_tables(error)
         failed = (statement.shape.table for statement, cursor in self.cursors if cursor.pgresult is None)
         return about_units(error, next(failed, None))
 
     def _fence_lost(self) -> bool:
-        cursor = self.acknowledgement
-        return cursor is not None and cursor.pgresult is not None and cursor.rowcount != self.units
+        cursor = self.claimed
+        return cursor is not None and cursor.pgresult is not None and cursor.rowcount != self.claim.rows
 
 
 @dataclass(frozen=True, slots=True)

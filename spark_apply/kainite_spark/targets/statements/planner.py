@@ -41,8 +41,8 @@ class StatementShape:
         moves: whether it is an update that changes its row's key; ``columns`` then hold the new key.
         reached: whether the target may have made these deletes, or these changes of keys, by itself, by the action of a
             foreign key, when their unit changed a parent.
-        may_miss: whether the target may have deleted this one row by itself, before it is updated or deleted here; set
-            for statements in the source's own order alone.
+        may_miss: whether rows need not be there: deletes that say so, or one row that the target may have deleted by
+            itself before it is updated or deleted here, in a statement in the source's own order.
     """
 
     table: str
@@ -201,7 +201,7 @@ class Planner:
     def _shape(self, delta: Delta) -> StatementShape:
         moves = delta.op is Operation.UPDATE and (_moves(delta) or self._may_spell_anew(delta))
         reached = bool(self._cascaded) and id(delta) in self._cascaded
-        signature = (delta.table, delta.op, moves, reached, *delta.key, None, *delta.row)
+        signature = (delta.table, delta.op, moves, reached, delta.may_miss, *delta.key, None, *delta.row)
         shape = self._shapes.get(signature)
         if shape is None:
             shape = self._shapes[signature] = replace(_shape(self._table(delta.table), delta, moves), reached=reached)
@@ -243,7 +243,9 @@ def _shape(table: Table, delta: Delta, moves: bool) -> StatementShape:
         Operation.UPDATE: row if moves else (row - key) or key,
         Operation.DELETE: frozenset[str](),
     }[delta.op]
-    return StatementShape(table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves)
+    return StatementShape(
+        table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves, may_miss=delta.may_miss
+    )
 
 
 def _by_depth(found: Sequence[int], family: _Groups) -> Iterator[_Part]:

@@ -18,6 +18,7 @@ from kainite.base.retry import Backoff
 from kainite.child.json_lines.records import render_process_records
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.fan_out import fan_out
+from kainite.kinesis.read.http2_transport import use_http2
 from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 from kainite.kinesis.read.shard_source import ShardSource, polling
 from kainite.kinesis.read.subscription import Subscriber
@@ -38,10 +39,19 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kainite.kinesis.read.fan_out.AWS_BACKOFF", Backoff((0.005,)))
 
 
+@pytest.fixture(params=["pushing_http1", "pushing_http2"], ids=["HTTP/1.1", "HTTP/2"])
+def pushing(request: pytest.FixtureRequest) -> FanOutDouble:
+    """Returns the double: whatever is pushed, and however, the reader does the same."""
+    double: FanOutDouble = request.getfixturevalue(request.param)
+    return double
+
+
 @pytest.fixture
 async def reader_at(pushing: FanOutDouble) -> AsyncIterator[Open]:
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=LIMIT)
     client: Any = boto3.client("kinesis", endpoint_url=pushing.endpoint, region_name="us-east-1", config=config)
+    if pushing.over_http2:
+        use_http2(client)
     stream = StreamClient(client, "orders")
     open_source = fan_out(
         stream,

@@ -4,12 +4,22 @@ import asyncio
 
 import pytest
 
-from kainite.base.errors import StreamError
+from kainite.base.errors import StreamError, StreamUnavailableError
 from kainite.kinesis.read.prefetch import Bounds
 from kainite.kinesis.read.read_ahead import ReadAhead
 from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 
 SHARD = "shardId-0"
+
+
+async def test_a_reader_that_ends_by_a_defect_ends_the_queue_with_an_error() -> None:
+    async def defective() -> None:
+        raise ZeroDivisionError
+
+    ahead = ReadAhead(SHARD, Bounds(), defective, "reader")
+    with pytest.raises(StreamUnavailableError, match="the reader of shard shardId-0 failed: ZeroDivisionError"):
+        await asyncio.wait_for(ahead.next(), 20)
+    await ahead.close()
 
 
 def batch(number: int) -> RecordBatch:

@@ -22,6 +22,7 @@ from kainite.leases.stance import Stance
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import LeaseSettings
 from support.names import unique
+from support.names_of_all import table_names
 from support.waiting import until
 
 ME = "this-worker"
@@ -158,7 +159,7 @@ async def test_nothing_is_made_or_told_in_a_fleet_without_coordinator_items(dyna
     tables = Tables(dynamodb, unique("fleet"), single=False)
     async with member(tables) as membership:
         assert membership.stance() is Stance.SHARE
-    made = dynamodb.list_tables()["TableNames"]
+    made = table_names(dynamodb)
     assert not [name for name in made if name.startswith(tables.name)]
 
 

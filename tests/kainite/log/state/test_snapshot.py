@@ -95,7 +95,7 @@ EMPTY: dict[str, Any] = msgspec.to_builtins(snapshot.capture(FoldedLog()).header
         (b"[]", "unpack_from"),
         (b"\0\0\0\x09{}", "cut short"),
         (b"\0\0\0\x02{}", "cannot be read"),
-        (sections(EMPTY | {"version": 4}), "`int` <= 3 - at `\\$.version`"),
+        (sections(EMPTY | {"version": 5}), "`int` <= 4 - at `\\$.version`"),
         (sections(EMPTY | {"positions": {"s0": ["x", 0]}}), "matching regex"),
         (sections(EMPTY | {"next_id": -1}), "`int` >= 0"),
         (sections(EMPTY, EMPTY), "two headers"),

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from kainite.peers.address import OwnerAddress
 from kainite.peers.sharing.membership import (
+    STAND_BACK,
     Action,
     Claim,
     Connect,
     Cut,
     Event,
     Fenced,
+    HandedOver,
     HeadSeen,
     HeadUnread,
     Leave,
@@ -57,6 +59,7 @@ def member_after(events: Sequence[Event]) -> Member:
         ((), HeadUnread(), MemberState.SEEKING, (LOOK,)),
         ((HeadUnread(),), HeadUnread(), MemberState.SEEKING, (Look(0.02),)),
         ((FREE,), Mounted(), MemberState.OWNING, ()),
+        (OWNING, HandedOver(), MemberState.SEEKING, (LEAVE, Look(STAND_BACK * WATCH))),
         ((FREE,), NotMounted(), MemberState.SEEKING, (LEAVE, LOOK)),
         ((FREE, NotMounted(), FREE), NotMounted(), MemberState.SEEKING, (LEAVE, Look(0.02))),
         (OWNING, Fenced(), MemberState.SEEKING, (LEAVE, LOOK)),

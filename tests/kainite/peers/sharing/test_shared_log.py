@@ -123,6 +123,26 @@ async def test_a_fenced_owner_becomes_a_follower() -> None:
         assert sorted(units_of(all_.store)) == ["T-1", "T-2"]
 
 
+async def test_the_log_is_handed_over_when_a_person_asks_and_nothing_is_lost() -> None:
+    async with members() as all_:
+        a, b = await all_.join("a"), await all_.join("b")
+        await append_next(a, "s0", at(1), at(2), [fragment("T-1", [1], count=1)])
+        all_.store.put_request(P, {"action": "hand-over", "by": "me"})
+        await until(lambda: b.owner is not None)
+        assert a.owner is None
+        await asyncio.wait_for(append_next(a, "s0", at(3), at(4), [fragment("T-2", [1], count=1)]), LIMIT)
+        await asyncio.wait_for(append_next(b, "s1", at(1), at(2), [fragment("T-3", [1], count=1)]), LIMIT)
+        assert units_of(all_.store) == ["T-1", "T-2", "T-3"]
+
+
+async def test_the_log_comes_back_where_nobody_else_is_there_to_own_it() -> None:
+    async with members() as all_:
+        a = await all_.join("a")
+        all_.store.put_request(P, {"action": "hand-over", "by": "me"})
+        await until(lambda: a.owner is not None and a.owner.generation == 2)
+        await asyncio.wait_for(append_next(a, "s0", at(1), at(2), [fragment("T-1", [1], count=1)]), LIMIT)
+
+
 async def test_an_owner_that_is_silent_for_its_lease_is_replaced() -> None:
     async with members(lease=0.5) as all_:
         await all_.join("a", heartbeat=1000.0)

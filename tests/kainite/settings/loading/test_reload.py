@@ -43,7 +43,8 @@ def test_what_waits_for_a_restart_is_not_in_force_before_it_and_is_named_again(t
     assert (now.stream.max_records, now.child.shutdown_grace, now.leases.failover) == (7, 0.001, 5.0)
     assert now.child.markers == fresh.child.markers != running.child.markers
     pending = {change.key for change in changes(now, reread(now, {}))}
-    assert pending == {"initialPositionInStream", "initialPositionInStreamExtended"}
+    # maxRecords, a polling key, makes DEFAULT mean polling: from the next start on.
+    assert pending == {"initialPositionInStream", "initialPositionInStreamExtended", "retrievalMode"}
 
 
 def test_what_follows_from_a_followed_key_is_followed_with_it(tmp_path: Path) -> None:

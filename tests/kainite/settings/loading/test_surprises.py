@@ -42,7 +42,7 @@ def chain(*sources: CredentialsSource) -> tuple[Provider, ...]:
         (
             {"fanoutConfig.consumerName": "x", "fanoutConfig.consumerArn": "y"},
             {},
-            "retrievalMode: DEFAULT polls here, so these have no effect: fanoutConfig.consumerArn, fanoutConfig.consu",
+            "retrievalMode: DEFAULT polls without kainite[fanout], and then these have no effect: fanoutConfig.consu",
         ),
         (
             {},
@@ -104,8 +104,8 @@ def test_a_setting_that_means_what_java_makes_of_it_is_no_surprise(texts: dict[s
     ("texts", "values", "begins"),
     [
         ({}, {("stream", "idle_between_reads"): 0.1}, "idleTimeBetweenReadsInMillis: below 200"),
-        ({}, {("stream", "retrieval"): Retrieval.FANOUT}, "retrievalMode: FANOUT goes through boto3 over HTTP/1.1"),
-        ({}, {("stream", "retrieval"): Retrieval.DEFAULT}, "retrievalMode: DEFAULT polls here; Java would use fan-out"),
+        ({}, {("stream", "retrieval"): Retrieval.FANOUT}, "retrievalMode: FANOUT speaks HTTP/2 with kainite[fanout]"),
+        ({}, {("stream", "retrieval"): Retrieval.DEFAULT}, "retrievalMode: DEFAULT is fan-out with kainite[fanout]"),
         ({}, {("stream", "skip_sync_if_leases"): True}, "skipShardSyncAtWorkerInitializationIfLeasesExist: true"),
         ({}, {("child", "protocol"): ChildProtocol.MARKERS}, "timeoutInSeconds: not set"),
     ],

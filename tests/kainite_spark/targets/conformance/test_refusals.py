@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +37,19 @@ def test_a_bad_row_fails_its_unit_alone(shop: Store, what: str) -> None:
     assert "\n" not in (outcomes[6].cause or "")
     assert {what for what, _ in shop.rows("audit")} == {"good"}
     assert shop.acknowledged() == [tid for tid in range(20) if tid != 7]
+
+
+def test_a_delete_that_may_miss_its_row_fails_no_unit_and_takes_the_row_that_is_there(shop: Store) -> None:
+    lenient = replace(shop.delete("region", id=404), may_miss=True)
+    shop.apply(shop.unit(1, shop.insert("region", id=2, name="two"), shop.insert("region", id=3, name="three")))
+    change = shop.unit(2, lenient, replace(shop.delete("region", id=2), may_miss=True), shop.delete("region", id=3))
+    strict = shop.unit(3, lenient, shop.delete("region", id=405))
+
+    outcomes = shop.apply(change, strict)
+
+    assert [outcome.status for outcome in outcomes] == ["committed", "failed"]
+    assert "405" in (outcomes[1].cause or "")
+    assert [id for id, _ in shop.rows("region")] == [1]
 
 
 def test_the_cause_of_a_lost_update_names_the_row(shop: Store) -> None:

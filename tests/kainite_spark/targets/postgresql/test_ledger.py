@@ -55,9 +55,9 @@ def test_micro_batches_never_go_back(
     assert begin(database, 1, micro_batch) is begins
 
 
-@pytest.mark.parametrize(("held", "written"), [((1, 7), 2), ((1, 6), 0), ((2, 7), 0)])
+@pytest.mark.parametrize(("held", "written"), [((1, 7, 0), 2), ((1, 6, 0), 0), ((2, 7, 0), 0), ((1, 7, 1), 0)])
 def test_only_the_holder_of_the_fence_acknowledges(
-    database: psycopg.Connection, held: tuple[int, int], written: int
+    database: psycopg.Connection, held: tuple[int, int, int], written: int
 ) -> None:
     take_over(database, 1)
     begin(database, 1, 7)

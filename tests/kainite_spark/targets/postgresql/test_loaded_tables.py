@@ -6,12 +6,13 @@ import psycopg
 import pytest
 
 from kainite.base.errors import TargetUnavailableError
-from kainite.replicate import ledger
+from kainite.replicate import ledger, table_ledger
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
-from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, points, refuse_while_loading
+from kainite_spark.targets.postgresql.ledger import CREATE_FENCE
+from kainite_spark.targets.postgresql.loaded_tables import HeldDeltas, LoadedTables, loaded_tables, refuse_while_loading
 
 FENCE = Fence("log/0", 1, 0)
 
@@ -21,7 +22,7 @@ def unit(uow: str, *tables: str) -> Unit:
 
 
 def loaded(connection: psycopg.Connection, state: str, **positions: str) -> None:
-    for statement in ledger.CREATE:
+    for statement in (*ledger.CREATE, *table_ledger.CREATE, CREATE_FENCE):
         connection.execute(statement)
     connection.execute("INSERT INTO kainite_load (log_partition, generation, state) VALUES ('log/0', 1, %s)", [state])
     for name, lsn in positions.items():
@@ -31,13 +32,14 @@ def loaded(connection: psycopg.Connection, state: str, **positions: str) -> None
 def test_deltas_before_their_tables_point_are_left_out_and_no_others(postgres: str) -> None:
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE TABLE item (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)")
+        connection.execute(CREATE_FENCE)
         known = LoadedTables(reflect(postgres))
         assert not known.is_known(FENCE)
         known.read(connection, FENCE)
         assert known.is_known(FENCE)
         assert not known.is_known(Fence("log/0", 2, 0))
         units = [unit("pg-7-0/9", "item", "other")]
-        assert known.what_is_new(units) is units  # nothing was loaded
+        assert known.what_is_new(units).units is units  # nothing was loaded
         loaded(connection, "live", item="0/10")
         known.read(connection, FENCE)
     tables = {
@@ -47,7 +49,7 @@ def test_deltas_before_their_tables_point_are_left_out_and_no_others(postgres: s
             unit("pg-8-0/10", "item", "other"),
             unit("pg-9-1/0", "item"),
             unit("another source's 0/1", "item"),
-        ])
+        ]).units
     }  # fmt: skip
     assert tables == {
         "pg-7-0/F": ["other"], "pg-8-0/10": ["item", "other"], "pg-9-1/0": ["item"], "another source's 0/1": ["item"],
@@ -58,7 +60,7 @@ def test_another_logs_load_is_not_looked_at(postgres: str) -> None:
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE TABLE item (id int PRIMARY KEY)")
         loaded(connection, "loading", item="0/10")
-        assert points(connection, "log/1", reflect(postgres)) == {}
+        assert loaded_tables(connection, "log/1", reflect(postgres)) == {}
         refuse_while_loading(connection, "log/1")
         with pytest.raises(TargetUnavailableError, match="tables are loading, and not live"):
             refuse_while_loading(connection, "log/0")
@@ -67,3 +69,30 @@ def test_another_logs_load_is_not_looked_at(postgres: str) -> None:
 def test_a_target_that_was_never_loaded_is_let_in(postgres: str) -> None:
     with psycopg.connect(postgres, autocommit=True) as connection:
         refuse_while_loading(connection, "log/0")
+
+
+def test_deltas_of_a_table_that_is_not_live_are_held_and_its_point_leaves_none_out(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE item (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)")
+        loaded(connection, "live", item="0/10")
+        connection.execute(table_ledger.RAISE_VERSION, ["log/0"])
+        connection.execute(table_ledger.SET_LOADING, ("log/0", "public", "item"))
+        known = LoadedTables(reflect(postgres))
+        assert known.read(connection, FENCE)
+        assert not known.read(connection, FENCE)
+        before, mixed = unit("pg-7-0/F", "item"), unit("pg-8-0/10", "item", "other", "public.item")
+        new = known.what_is_new([before, mixed])
+        assert [[delta.table for delta in one.deltas] for one in new.units] == [[], ["other"]]
+        place = ("public", "item")
+        assert new.held == [
+            HeldDeltas(place, 1, before.uow, before.deltas),
+            HeldDeltas(place, 1, mixed.uow, (mixed.deltas[0], mixed.deltas[2])),
+        ]
+        for sql, values in new.statements("log/0"):
+            connection.execute(sql, values)
+        assert connection.execute("SELECT uow FROM kainite_held_delta ORDER BY place").fetchall() == [
+            ("pg-7-0/F",), ("pg-8-0/10",),
+        ]  # fmt: skip
+        assert connection.execute("SELECT reached::text FROM kainite_load_table").fetchall() == [("0/10",)]
+        connection.execute(table_ledger.RAISE_VERSION, ["log/0"])
+        assert known.read(connection, FENCE)

@@ -1,4 +1,4 @@
-"""Requests that ``kainite uow`` leaves in the log's inbox, and what it says of the answers."""
+"""Requests about units that are left in the log's inbox, and what is said of the answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import asyncio
 import pytest
 
 from kainite.base.position import Position
-from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.log.format.entry import OperationResult, Outcome, UnitStatus
+from kainite.log.state.unit_filter import UnitFilter
+from kainite.operations.inbox import Asker
+from kainite.operations.operation import DiscardUnits, OperationOutcome, RetryUnits
+from kainite.operations.units import AT_ONCE, preview_units, resolve_units
 from support.log_builders import fragment
 from support.log_cli import LogWorld
 
@@ -56,12 +60,38 @@ async def test_without_a_daemon_the_request_says_so(log_world: LogWorld) -> None
     assert "is a daemon running" in errors
 
 
-async def test_more_units_are_discarded_than_are_asked_at_once(log_world: LogWorld) -> None:
+async def test_units_that_a_filter_selects_are_one_request(log_world: LogWorld) -> None:
     units = [fragment(f"b{number}", [number], count=1) for number in range(100, 160)]
     await log_world.owner.append("shard-2", Position(1), Position(1), units)
     ids = [tid for tid, unit in log_world.owner.state.units.items() if unit.uow.startswith("b") and unit.uow != "bad"]
     await log_world.apply(*(Outcome(tid, UnitStatus.FAILED, 0, "junk") for tid in ids))
     status, output, errors = await log_world.kainite("uow", "discard", "--cause", "junk", "--yes", "--timeout", "60")
     assert (status, errors) == (0, "")
-    assert output.splitlines()[-1] == "60 of 60 units: discard"
+    assert output.splitlines()[-1] == "60 units discarded"
     assert {row["status"] for row in await log_world.rows("--cause", "discarded by")} == {"discarded"}
+
+
+async def test_more_units_are_named_than_are_asked_at_once(log_world: LogWorld) -> None:
+    names = [f"nobody-{number}" for number in range(AT_ONCE + 5)]
+    told: list[tuple[str, bool]] = []
+
+    def discard() -> OperationOutcome:
+        return resolve_units(
+            log_world.store, "0", DiscardUnits(("bad", *names)), Asker("me"), 60.0, lambda *each: told.append(each)
+        )
+
+    outcome = await asyncio.to_thread(discard)
+    assert (outcome.result, outcome.count, outcome.refused) == (OperationResult.DONE, 1, len(names))
+    assert told[0] == ("unit bad is discarded", False)
+    assert [bad for _, bad in told[1:]] == [True] * len(names)
+
+
+async def test_a_preview_says_what_would_be_done_and_changes_nothing(log_world: LogWorld) -> None:
+    before = log_world.owner.state.next_id
+    chosen = await asyncio.to_thread(
+        preview_units, log_world.store, "0", DiscardUnits(wanted=UnitFilter(names=("b*",)))
+    )
+    assert (chosen.count, chosen.names, chosen.among, chosen.behind, chosen.asks) == (1, ("bad",), 1, 1, True)
+    retry = await asyncio.to_thread(preview_units, log_world.store, "0", RetryUnits(("bad",)))
+    assert retry.does == "1 unit will be applied again, and then the 1 that wait for it"
+    assert (retry.asks, log_world.owner.state.next_id) == (False, before)

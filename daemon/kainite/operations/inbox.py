@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogUnavailableError
-from kainite.store.dynamodb import DynamoDBStore
+from kainite.log.contract import LogStore
 
 POLL_SECONDS: Final = 0.1
 
@@ -23,13 +24,34 @@ class LeftRequest:
     request_id: str
 
 
-def leave(store: DynamoDBStore, partition: str, about: str, request: Mapping[str, str]) -> LeftRequest:
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks for an operation, and why.
+
+    Attributes:
+        who: the person; :func:`this_person` for the user of this process.
+        why: the reason; may be empty.
+    """
+
+    who: str
+    why: str = ""
+
+    def signed(self, request: Mapping[str, str]) -> Mapping[str, str]:
+        """Returns a request with who asks, why, and when."""
+        return {**request, "by": self.who, "why": self.why, "at": str(epoch_ms())}
+
+
+def this_person() -> str:
+    """Returns the user of this process and its host, as ``user@host``."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+def leave(store: LogStore, partition: str, about: str, request: Mapping[str, str], asker: Asker) -> LeftRequest:
     """Leaves a request, with the name of who asks."""
-    by = f"{getpass.getuser()}@{socket.gethostname()}"
-    return LeftRequest(about, store.put_request(partition, {**request, "by": by}))
+    return LeftRequest(about, store.put_request(partition, asker.signed(request)))
 
 
-def take_answer(store: DynamoDBStore, partition: str, asked: LeftRequest, more: int, timeout: float) -> dict[str, str]:
+def take_answer(store: LogStore, partition: str, asked: LeftRequest, more: int, timeout: float) -> dict[str, str]:
     """Waits for the answer to a request; ``more`` others are left behind it.
 
     Raises:

@@ -1,0 +1,62 @@
+"""Makes the records of what people ask the log's owner for (:mod:`kainite.log.state.operations`).
+
+A request names who asks (``by``), why (``why``) and when (``at``, milliseconds since the epoch). Anybody who may write
+the log's table may write a request, so its texts are bounded, and what is missing is said to be so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from kainite.base.clock import epoch_ms
+from kainite.log.format.entry import EntryKind, OperationKind, OperationMeta, OperationResult
+from kainite.log.state.journal import Journal
+from kainite.log.state.operations import bounded
+
+NOBODY: Final = "somebody"
+_MILLIS: Final = re.compile("[0-9]{1,15}", re.ASCII)
+
+RESULTS: Final[Mapping[str, OperationResult]] = {
+    "ok": OperationResult.DONE,
+    "asked": OperationResult.ASKED,
+    "refused": OperationResult.REFUSED,
+}
+"""The result that is recorded of an answer's."""
+
+
+def record(
+    journal: Journal,
+    request_id: str,
+    request: Mapping[str, str],
+    what: OperationKind,
+    about: str,
+    answer: Mapping[str, str],
+) -> None:
+    """Writes the record of a request, and of its answer."""
+    result = RESULTS[answer["result"]]
+    write_record(journal, asked_for(request_id, request, what, about, result, answer["message"]))
+
+
+def asked_for(
+    request_id: str,
+    request: Mapping[str, str],
+    what: str,
+    about: str,
+    result: OperationResult,
+    outcome: str = "",
+) -> OperationMeta:
+    """Returns the record of a request."""
+    told = request.get("at", "")
+    at_ms = int(told) if _MILLIS.fullmatch(told) else epoch_ms()
+    return bounded(
+        OperationMeta(
+            request_id, what, about, request.get("by", NOBODY), request.get("why", ""), at_ms, result, outcome
+        )
+    )
+
+
+def write_record(journal: Journal, operation: OperationMeta) -> None:
+    """Writes the entry of an operation."""
+    journal.write(EntryKind.OPERATION, operation)

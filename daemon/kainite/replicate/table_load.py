@@ -1,0 +1,159 @@
+"""The driver's view of the load of one table: begins it, plans it, catches up, makes it live.
+
+:mod:`~kainite.replicate.table_ledger` has the states, the invariants, and what a crash leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import namedtuple_row
+
+from kainite.base.errors import CatalogueError, SourceError
+from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
+from kainite.capture.postgresql.replication_frames import format_lsn
+from kainite.replicate import ledger, table_ledger
+from kainite.replicate.foreign_keys import take_off
+from kainite.replicate.ledger import LoadState, LoadStep
+from kainite.replicate.load_ledger import LoadLedger, source_name
+from kainite.replicate.table_ledger import OwnLoadState, load_name
+from kainite.replicate.tables import ReplicaTable, TableName
+
+HELD_AT_ONCE: Final = 500
+"""Units whose held deltas are applied in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLoad:
+    """A table's row in the ledger.
+
+    Attributes:
+        state: its state.
+        position: its consistent point, an LSN; None before it is known.
+        reached: the latest commit LSN that the apply job has applied since the load began; None before the first one.
+        cause: why it failed; None where it did not.
+    """
+
+    state: OwnLoadState
+    position: int | None
+    reached: int | None
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUnit:
+    """What is held of one unit for a table: its place, the unit's id and name, and the deltas as they were written."""
+
+    place: int
+    tid: int
+    uow: str
+    deltas: bytes
+
+
+class TableLoad:
+    """The load of one table, for the one driver that holds it.
+
+    Args:
+        connection: a session with the target, in autocommit mode, of the driver alone.
+        log_partition: the log's name in the target.
+        table: the table.
+
+    Attributes:
+        name: the load's name in the ledger.
+        steps: the load's steps and its generation.
+
+    Raises:
+        TargetError: another driver holds it.
+    """
+
+    def __init__(self, connection: psycopg.Connection, log_partition: str, table: TableName) -> None:
+        self.name = load_name(log_partition, table)
+        self.steps = LoadLedger(connection, self.name)
+        self._connection = connection
+        self._log = log_partition
+        self._table = table
+        self._place = (log_partition, *table)
+
+    def found(self) -> OwnLoad | None:
+        """Returns the table's row; None where the table was never loaded."""
+        row: Any = self._cursor().execute(table_ledger.READ, self._place).fetchone()
+        return None if row is None else OwnLoad(OwnLoadState(row.state), row.position, row.reached, row.cause)
+
+    def begin(self, make: Callable[[psycopg.Connection], None] = lambda _: None) -> list[str]:
+        """Begins the load: from now on the table's deltas are held.
+
+        Args:
+            make: makes the table, in the same transaction.
+
+        Returns:
+            The foreign keys that are dropped until the table is live.
+
+        Raises:
+            CatalogueError: the target is not live; or foreign keys of the table cannot be dropped.
+        """
+        with self.steps.alone():
+            self._connection.execute(table_ledger.RAISE_VERSION, (self._log,))
+            whole = self._connection.execute(table_ledger.WHOLE, (self._log,)).fetchone()
+            if whole is not None and whole[0] != LoadState.LIVE:
+                raise CatalogueError(f"the target is {whole[0]}: its tables are loaded by kainite replicate load")
+            make(self._connection)
+            self.steps.begin_generation()
+            self._connection.execute(table_ledger.SET_LOADING, self._place)
+            self._connection.execute(table_ledger.FORGET_HELD, self._place)
+            self._connection.execute(ledger.FORGET_COPIES, (self.name,))
+            return take_off(self._connection, self._log, self._table)
+
+    def plan(self, point: ConsistentPoint, table: ReplicaTable, steps: Iterable[LoadStep]) -> None:
+        """Notes the point and the ranges, and empties the table.
+
+        Raises:
+            TargetFencedError: another driver has begun since.
+            SourceError: the target's other tables are of another source.
+        """
+        lsn, source = format_lsn(point.lsn), source_name(point)
+        with self.steps.transaction():
+            whole = self._connection.execute(table_ledger.WHOLE, (self._log,)).fetchone()
+            if whole is not None and whole[1] is not None and whole[1] != source:
+                raise SourceError(f"the target was loaded from {whole[1]}, and this source is {source}: a replica has"
+                                  " one source")  # fmt: skip
+            values = (lsn, point.snapshot, source, self.name, self.steps.generation)
+            if self._connection.execute(ledger.SET_POINT, values).rowcount != 1:
+                raise self.steps.fenced()
+            self._connection.execute(table_ledger.SET_POSITION, (lsn, *self._place))
+            self._connection.execute(sql.SQL("TRUNCATE {}").format(sql.Identifier(*self._table)))
+            self._connection.execute(ledger.FORGET_COPIES, (self.name,))
+            self.steps.note_steps(steps)
+
+    def enter(self, state: OwnLoadState, cause: str | None = None) -> None:
+        """Notes the table's state; raises TargetFencedError where another driver has taken over."""
+        with self.steps.transaction():
+            self.steps.seen()
+            self._connection.execute(table_ledger.SET_STATE, (state, cause, *self._place))
+
+    def held(self) -> Sequence[HeldUnit]:
+        """Returns what is held longest, of :data:`HELD_AT_ONCE` units at most."""
+        rows: list[Any] = self._cursor().execute(table_ledger.HELD, (*self._place, HELD_AT_ONCE)).fetchall()
+        return [HeldUnit(*row) for row in rows]
+
+    @contextmanager
+    def nobody_applies(self) -> Iterator[None]:
+        """Locks out the apply job's transactions; commits when left, and rolls back at an error."""
+        with self.steps.transaction():
+            self._connection.execute("SET LOCAL idle_in_transaction_session_timeout = '60s'")
+            self._connection.execute(table_ledger.RAISE_VERSION, (self._log,))
+            yield
+
+    def go_live(self) -> None:
+        """Makes the table live, inside :meth:`nobody_applies`; raises TargetFencedError where it may not be."""
+        self.steps.seen()
+        if self._connection.execute(table_ledger.GO_LIVE, self._place).rowcount != 1:
+            raise self.steps.fenced()
+        self.steps.finish()
+
+    def _cursor(self) -> psycopg.Cursor[Any]:
+        return self._connection.cursor(row_factory=namedtuple_row)

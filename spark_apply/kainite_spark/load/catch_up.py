@@ -1,0 +1,105 @@
+"""Applies to a table what was held of it while its rows were copied, and makes it live.
+
+:mod:`kainite.replicate.table_ledger` has the rules. Each batch is one transaction, which takes the held deltas and
+applies those of units that committed at the table's point or later. Batches go on while the apply job holds more; when
+little is left, or the apply job has nothing to do, the fence is locked, what is left is applied, and the table goes
+live as the lock is given back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kainite.base.errors import TargetBusyError, TargetUnavailableError
+from kainite.base.retry import Backoff
+from kainite.capture.postgresql.transactions import commit_lsn_of
+from kainite.log.format.deltas import read_deltas
+from kainite.replicate.table_load import HELD_AT_ONCE, HeldUnit, TableLoad
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.postgresql.claims import claim_of_held
+from kainite_spark.targets.postgresql.target import PostgresSession
+
+PAUSE_S: Final = 0.5
+"""Seconds between two looks whether the apply job has passed the table's point."""
+
+TRIES: Final = 8
+"""Times in a row that a batch may meet locked rows, or a target that is away."""
+
+_BACKOFF: Final = Backoff.doubling(0.2, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """The catching up of one table.
+
+    Attributes:
+        load: the table's load, whose rows are all copied.
+        position: the table's point.
+        session: applies what is held.
+        stop: set to end at once; what is held stays held.
+        look: called now and then, for progress.
+    """
+
+    load: TableLoad
+    position: int
+    session: PostgresSession
+    stop: threading.Event
+    look: Callable[[], None]
+
+    def run(self) -> bool:
+        """Catches up, and makes the table live; tells whether it is, or ``stop`` came first.
+
+        Raises:
+            TargetRejectedError: the target refuses a delta.
+            TargetFencedError: another driver has taken over.
+            TargetUnavailableError: the target is away, or rows are locked, for a while.
+        """
+        while not self.stop.is_set():
+            self.load.steps.seen()
+            self.look()
+            while not self.stop.is_set() and self._batch() == HELD_AT_ONCE:
+                self.look()
+            if self._is_passed():
+                self._go_live()
+                return True
+            self.stop.wait(PAUSE_S)
+        return False
+
+    def _is_passed(self) -> bool:
+        """Tells whether the apply job has applied a unit from the table's point on, and so all units before it."""
+        found = self.load.found()
+        return found is not None and found.reached is not None and found.reached >= self.position
+
+    def _go_live(self) -> None:
+        with self.load.nobody_applies():
+            while self._batch():
+                self.load.steps.seen()
+            self.load.go_live()
+
+    def _batch(self) -> int:
+        """Applies what is held longest; returns of how many units. What a lost answer took is not held again."""
+        for tries in range(1, TRIES):
+            try:
+                return self._take()
+            except (TargetBusyError, TargetUnavailableError):
+                if self.stop.wait(_BACKOFF.after(tries)):
+                    raise
+        return self._take()
+
+    def _take(self) -> int:
+        held = self.load.held()
+        if held:
+            claim = claim_of_held(self.load.name, self.load.steps.generation, [one.place for one in held])
+            self.session.catch_up(claim, self._units(held))
+        return len(held)
+
+    def _units(self, held: Sequence[HeldUnit]) -> list[Unit]:
+        """Returns the units that the copy does not have."""
+        return [
+            Unit(one.tid, one.uow, tuple(read_deltas(one.deltas)))
+            for one in held
+            if (lsn := commit_lsn_of(one.uow)) is None or lsn >= self.position
+        ]

@@ -1,0 +1,80 @@
+"""What people did, as the log remembers it, and the pause."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kainite.base.errors import LogCorruptError
+from kainite.log.format.entry import Entry, EntryKind, OperationKind, OperationMeta, OperationResult
+from kainite.log.state import snapshot
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.operations import MOST, MOST_TEXT, Operations, bounded, paused_in_words
+
+
+def operation(number: int, what: str = OperationKind.RETRY, result: str = OperationResult.DONE) -> OperationMeta:
+    return OperationMeta(f"r{number}", what, "unit T", "ann@host", "it is mended", 1_000 * number, result, "done")
+
+
+def after(*operations: OperationMeta) -> Operations:
+    found = Operations()
+    for one in operations:
+        found.add(one)
+    return found
+
+
+def test_the_latest_operations_are_remembered_and_each_as_it_is_now() -> None:
+    found = after(*(operation(number, result=OperationResult.ASKED) for number in range(MOST + 2)))
+    assert [one.id for one in found.all()] == [f"r{number}" for number in range(2, MOST + 2)]
+    found.add(operation(7))
+    assert (len(found), found.find("r0")) == (MOST, None)
+    assert found.find("r7") == operation(7)
+
+
+PAUSE, RESUME = OperationKind.PAUSE, OperationKind.RESUME
+
+
+@pytest.mark.parametrize(
+    ("operations", "paused"),
+    [
+        ([operation(1, PAUSE)], "r1"),
+        ([operation(1, PAUSE), operation(2, RESUME)], None),
+        ([operation(1, PAUSE), operation(2, PAUSE, OperationResult.REFUSED)], "r1"),
+        ([operation(1, PAUSE), operation(2, RESUME, OperationResult.REFUSED)], "r1"),
+        ([operation(1, PAUSE, OperationResult.ASKED)], None),
+        ([operation(1, PAUSE), *(operation(number) for number in range(2, MOST + 9))], "r1"),
+    ],
+)
+def test_a_pause_lasts_until_applying_is_resumed(operations: list[OperationMeta], paused: str | None) -> None:
+    pause = after(*operations).pause
+    assert (pause.id if pause else None) == paused
+
+
+def test_a_snapshot_has_the_operations_and_the_pause() -> None:
+    state = FoldedLog()
+    for one in (operation(1, PAUSE), *(operation(number) for number in range(2, MOST + 9))):
+        state.apply(state.next_id, Entry(EntryKind.OPERATION, one), 0)
+    loaded = snapshot.load(snapshot.dump(state))
+    assert loaded.operations.all() == state.operations.all()
+    assert loaded.operations.pause == operation(1, PAUSE)
+
+
+def test_a_snapshot_of_the_release_before_has_no_operations() -> None:
+    header = msgspec.to_builtins(snapshot.capture(FoldedLog()).header) | {"version": snapshot.OLDEST}
+    del header["pause"]
+    data = msgspec.msgpack.encode(header)
+    loaded = snapshot.load(len(data).to_bytes(4, "big") + data)
+    assert (loaded.operations.all(), loaded.operations.pause) == ([], None)
+    older = msgspec.msgpack.encode(header | {"version": snapshot.OLDEST - 1})
+    with pytest.raises(LogCorruptError, match="cannot be read"):
+        snapshot.load(len(older).to_bytes(4, "big") + older)
+
+
+def test_texts_are_bounded_whoever_asks() -> None:
+    long = msgspec.structs.replace(operation(1), why="w" * 10_000, who="\u202e" * 600)
+    assert {len(bounded(long).why), len(bounded(long).who)} == {MOST_TEXT}
+    assert bounded(operation(1)) == operation(1)
+
+
+def test_a_pause_in_words() -> None:
+    assert paused_in_words(operation(0, PAUSE)) == "paused by ann@host since 1970-01-01 00:00:00+00:00: it is mended"

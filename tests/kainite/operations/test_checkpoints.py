@@ -1,0 +1,55 @@
+"""A reset as an operation: planned, refused while workers live, carried out, recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kainite.base.checkpoint import LATEST, TRIM_HORIZON, Checkpoint
+from kainite.base.errors import LeaseTableError
+from kainite.leases.table.lease import Lease
+from kainite.log.format.entry import OperationResult
+from kainite.operations.carrying_out import Operations
+from kainite.operations.operation import ResetCheckpoints
+from kainite.settings import load
+from kainite.store.dynamodb import DynamoDBStore
+from support.lease_commands import LeaseCommands
+from support.names import unique
+
+FIRST, SECOND = "shardId-000000000000", "shardId-000000000001"
+
+
+@pytest.fixture
+def operations(world: LeaseCommands, dynamodb: Any) -> Operations:
+    name = unique("log")
+    DynamoDBStore(dynamodb, name).create()
+    with world.properties.open("a") as file:
+        file.write(f"\nunitsOfWork = true\nlogTableName = {name}\n")
+    return Operations(load(world.properties, needs=("applicationName", "streamName")))
+
+
+def test_a_reset_is_previewed_carried_out_and_recorded_without_an_owner(
+    operations: Operations, world: LeaseCommands
+) -> None:
+    for shard in (FIRST, SECOND):
+        world.table.put_new(Lease(shard, checkpoint=Checkpoint("9")))
+    back = ResetCheckpoints(TRIM_HORIZON, (FIRST,))
+    preview = operations.preview(back)
+    assert preview.does == f"set the checkpoints of shards: {FIRST}: 9 → TRIM_HORIZON"
+    assert "unitsOfWork is on" in preview.details[0]
+    assert world.checkpoints() == {FIRST: "9", SECOND: "9"}
+    outcome = operations.carry_out(back, "ann", "read it again")
+    assert (outcome.result, outcome.sentence) == (OperationResult.DONE, "1 of 1 shards are reset")
+    assert world.checkpoints() == {FIRST: "TRIM_HORIZON", SECOND: "9"}
+    (noted,) = operations.history()
+    assert (noted.who, noted.why, noted.what, noted.about, noted.result) == (
+        "ann", "read it again", "reset checkpoints", f"{FIRST}: 9 → TRIM_HORIZON", "done"
+    )  # fmt: skip
+
+
+def test_a_lease_that_a_worker_renews_is_not_reset(operations: Operations, world: LeaseCommands) -> None:
+    with world.renewing(world.hold(FIRST, Checkpoint("9"))), pytest.raises(LeaseTableError, match="stop the workers"):
+        operations.carry_out(ResetCheckpoints(LATEST), "ann")
+    assert world.checkpoints()[FIRST] == "9"
+    assert operations.history() == []

@@ -1,0 +1,85 @@
+"""Foreign keys go while a table is loaded by itself, and come back when both their tables are live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from kainite.base.errors import CatalogueError
+from kainite.replicate import ledger, table_ledger
+from kainite.replicate.foreign_keys import make_again, take_off
+
+TABLES = """
+    CREATE TABLE a (id int PRIMARY KEY, up int CONSTRAINT self REFERENCES a);
+    CREATE TABLE b (id int PRIMARY KEY, a int CONSTRAINT "To A" REFERENCES a ON DELETE CASCADE DEFERRABLE);
+    CREATE TABLE c (id int PRIMARY KEY, b int CONSTRAINT to_b REFERENCES b);
+    CREATE TABLE kainite_fence (log_partition text PRIMARY KEY, generation bigint, micro_batch bigint, tables bigint);
+"""
+THERE = """
+    SELECT conname, convalidated, condeferrable, confdeltype::text FROM pg_constraint
+    WHERE contype = 'f' AND conparentid = 0 ORDER BY 1"""
+ALL = [("To A", True, True, "c"), ("self", True, False, "a"), ("to_b", True, False, "a")]
+
+
+@pytest.fixture
+def target(postgres: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(TABLES)
+        for statement in (*ledger.CREATE, *table_ledger.CREATE):
+            connection.execute(statement)
+        yield connection
+
+
+def off(target: psycopg.Connection, table: str) -> list[str]:
+    with target.transaction():
+        target.execute(table_ledger.RAISE_VERSION, ["log/0"])
+        target.execute(table_ledger.SET_LOADING, ("log/0", "public", table))
+        return take_off(target, "log/0", ("public", table))
+
+
+def live(target: psycopg.Connection, table: str) -> list[str]:
+    target.execute("UPDATE kainite_load_table SET state = 'live' WHERE table_name = %s", [table])
+    return make_again(target, "log/0")
+
+
+def test_what_names_the_table_on_either_side_is_off_until_both_are_live(target: psycopg.Connection) -> None:
+    assert target.execute(THERE).fetchall() == ALL
+    assert off(target, "a") == ["public.a self", "public.b To A"]
+    assert off(target, "c") == ["public.c to_b"]
+    assert off(target, "b") == []
+    assert target.execute(THERE).fetchall() == []
+    assert live(target, "a") == []
+    assert [name for name, *_ in target.execute(THERE).fetchall()] == ["self"]
+    assert live(target, "b") == []
+    assert live(target, "c") == []
+    assert target.execute(THERE).fetchall() == ALL
+    assert target.execute(table_ledger.FOREIGN_KEYS_LEFT, ["log/0"]).fetchall() == []
+
+
+def test_what_is_refused_stays_noted_with_the_cause_and_is_made_when_that_is_mended(target: psycopg.Connection) -> None:
+    off(target, "b")
+    target.execute("INSERT INTO c VALUES (1, 7)")
+    [refused] = live(target, "b")
+    assert refused.startswith("public.c to_b: ")
+    assert 'violates foreign key constraint "to_b"' in refused
+    assert [(row[0], "violates" in row[1]) for row in target.execute(table_ledger.FOREIGN_KEYS_LEFT, ["log/0"])] == [
+        ("public.c to_b", True)
+    ]
+    # Taken off again where it is not validated, it is validated all the same.
+    assert off(target, "c") == ["public.c to_b"]
+    target.execute("DELETE FROM c")
+    assert live(target, "c") == []
+    assert target.execute(THERE).fetchall() == ALL
+
+
+def test_a_partitioned_child_is_checked_at_once_and_a_part_alone_is_refused(target: psycopg.Connection) -> None:
+    target.execute("""
+        CREATE TABLE whole (id int, a int REFERENCES a, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+        CREATE TABLE part PARTITION OF whole DEFAULT""")
+    with pytest.raises(CatalogueError, match=r"comes from a partitioned table that public\.part is a part of"):
+        off(target, "part")
+    assert off(target, "whole") == ["public.whole whole_a_fkey"]
+    assert live(target, "whole") == []
+    assert len(target.execute(THERE).fetchall()) == 4

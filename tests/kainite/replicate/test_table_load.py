@@ -1,0 +1,110 @@
+"""The ledger of one table's load as its driver holds it: what is refused, and whom it shuts out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from kainite.base.errors import CatalogueError, SourceError, TargetError, TargetFencedError
+from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
+from kainite.capture.postgresql.source_identity import SourceIdentity
+from kainite.replicate import ledger, table_ledger
+from kainite.replicate.ledger import CopyStep, LoadStep
+from kainite.replicate.load_ledger import LoadLedger
+from kainite.replicate.table_ledger import OwnLoadState, load_name, names_begin
+from kainite.replicate.table_load import TableLoad
+from kainite.replicate.tables import ReplicaTable
+
+POINT = ConsistentPoint(0x10, "00000003-00000001-1", SourceIdentity("7", 1, "shop"))
+ITEM = ReplicaTable("public", "item", "public.item", (), (), "d", 0, ())
+COPY = LoadStep(1, 1, "public", "item", CopyStep((), ""))
+
+
+@pytest.fixture
+def target(postgres: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("""
+            CREATE TABLE item (id int PRIMARY KEY);
+            CREATE TABLE kainite_fence (log_partition text PRIMARY KEY, generation bigint, micro_batch bigint,
+                                        tables bigint DEFAULT 0)""")
+        yield connection
+
+
+def begun(target: psycopg.Connection) -> TableLoad:
+    load = TableLoad(target, "log/0", ("public", "item"))
+    load.steps.create()
+    load.begin()
+    return load
+
+
+def reach(target: psycopg.Connection, lsn: str) -> None:
+    target.execute(table_ledger.REACHED, (lsn, "log/0", lsn))
+
+
+def test_a_table_goes_live_when_all_is_copied_and_applied_and_the_point_is_passed(target: psycopg.Connection) -> None:
+    load = begun(target)
+    assert load.found() is not None
+    load.plan(POINT, ITEM, [COPY])
+    deltas = ["public"], ["item"], [1], ["pg-1-0/10"], [b"[]"]
+    target.execute(table_ledger.HOLD, ("log/0", *deltas))
+    load.enter(OwnLoadState.CATCHING_UP)
+    done: list[Callable[[], object]] = [
+        lambda: target.execute(ledger.DONE, (0, 0, load.name, 1)),
+        lambda: reach(target, "0/F"),
+        lambda: target.execute(table_ledger.FORGET_HELD, ("log/0", "public", "item")),
+        lambda: reach(target, "0/10"),
+    ]
+    for step in done:
+        with pytest.raises(TargetFencedError), load.nobody_applies():
+            load.go_live()
+        step()
+    before = target.execute(table_ledger.VERSION, ["log/0"]).fetchone()
+    with load.nobody_applies():
+        load.go_live()
+    found = load.found()
+    assert found is not None
+    assert (found.state, found.position, found.reached) == (OwnLoadState.LIVE, 0x10, 0x10)
+    after = target.execute(table_ledger.VERSION, ["log/0"]).fetchone()
+    assert before is not None
+    assert after == (before[0] + 1,)
+
+
+def test_another_driver_of_the_same_table_is_refused_and_one_that_was_shut_out_writes_nothing(
+    target: psycopg.Connection, postgres: str
+) -> None:
+    load = begun(target)
+    with psycopg.connect(postgres, autocommit=True) as other:
+        with pytest.raises(TargetError, match=r"another kainite replicate load of log/0 table public\.item runs"):
+            TableLoad(other, "log/0", ("public", "item"))
+        TableLoad(other, "log/0", ("public", "more"))
+        target.execute("SELECT pg_advisory_unlock_all()")
+        TableLoad(other, "log/0", ("public", "item")).begin()
+    with pytest.raises(TargetFencedError):
+        load.plan(POINT, ITEM, [COPY])
+    with pytest.raises(TargetFencedError):
+        load.enter(OwnLoadState.FAILED, "late")
+
+
+def test_a_load_of_everything_shuts_it_out(target: psycopg.Connection) -> None:
+    load = begun(target)
+    load.plan(POINT, ITEM, [COPY])
+    LoadLedger(target, "log/0").begin()
+    with pytest.raises(TargetFencedError):
+        load.enter(OwnLoadState.CATCHING_UP)
+    with pytest.raises(CatalogueError, match="the target is loading"):
+        load.begin()
+
+
+def test_a_replica_has_one_source(target: psycopg.Connection) -> None:
+    load = begun(target)
+    target.execute(ledger.PREPARE, ["log/0"])
+    target.execute("UPDATE kainite_load SET source = '8/shop', state = 'live' WHERE log_partition = 'log/0'")
+    with pytest.raises(SourceError, match="loaded from 8/shop, and this source is 7/shop"):
+        load.plan(POINT, ITEM, [COPY])
+
+
+def test_names_of_loads_are_those_of_one_log_alone() -> None:
+    assert load_name("log/0", ("a", "b")).startswith(names_begin("log/0"))
+    assert not load_name("log/01", ("a", "b")).startswith(names_begin("log/0"))
