@@ -100,3 +100,15 @@ def test_source_and_target_are_compared_in_two_ways() -> None:
     ]  # fmt: skip
     assert found[0]["held_ms"] is not None
     assert all(one["wire_bytes"] > 0 for one in found)
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_a_load_is_measured_beside_a_dump() -> None:
+    command = ["--rows", "2000", "--databases", "narrow", "--methods", "kainite", "pg_dump | psql"]
+    done = subprocess.run([sys.executable, str(BENCHMARKS / "load.py"), "--json", *command], capture_output=True,
+                          text=True, check=False, timeout=200)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["method"], one["rows"]) for one in found] == [("kainite", 2000), ("pg_dump | psql", 2000)]
+    assert found[0]["worker_peak_mb"] > 0

@@ -31,6 +31,8 @@ _STATEMENTS: Final = f"""
                     FILTER (WHERE cause IS NOT NULL), '{{}}') AS refused
     FROM kainite_load_step WHERE log_partition = %s AND stage >= {STATEMENT_STAGE}"""
 
+_AFTER_THE_LOAD: Final = (LoadState.LIVE, LoadState.CUT_OVER)
+
 
 class TableState(StrEnum):
     """The state of a table of the target."""
@@ -72,7 +74,7 @@ class ReplicaStatus:
 
     Attributes:
         state: the load's state; None where there is no load.
-        consistent: whether the target is a state that the source had.
+        consistent: whether the target is a state that the source had; after a cut-over, what it was then.
         position: the consistent point; None where there is none yet.
         source: the source, as ``system identifier/database``.
         began_at, live_at: when the load began, and when it was live, in ISO 8601.
@@ -133,7 +135,7 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         seconds = _seconds(load)
     return ReplicaStatus(
         load.state,
-        consistent=load.state is LoadState.LIVE and all(table.state is TableState.LIVE for table in tables),
+        consistent=load.state in _AFTER_THE_LOAD and all(table.state is TableState.LIVE for table in tables),
         position=None if load.position is None else format_lsn(load.position),
         source=load.source,
         began_at=_iso(load.began_ms),
@@ -215,7 +217,7 @@ def _table(row: Any, state: LoadState) -> TableStatus:
 
 
 def _state(row: Any, state: LoadState) -> TableState:
-    if state is LoadState.LIVE:
+    if state in _AFTER_THE_LOAD:
         return TableState.LIVE
     if row.cause is not None:
         return TableState.FAILED

@@ -172,16 +172,28 @@ def refuse_while_loading(connection: psycopg.Connection, log_partition: str) -> 
     """Lets no apply job in before the load is live; in the transaction that has locked the fence's row.
 
     Raises:
-        TargetUnavailableError: the target is being loaded.
+        TargetUnavailableError: the target is being loaded, or was cut over.
     """
     if not _is_there(connection):
         return
     row = connection.execute(ledger.NOT_LIVE, (log_partition,)).fetchone()
+    if row is not None and row[0] == ledger.LoadState.CUT_OVER:
+        raise TargetUnavailableError(
+            "the target was cut over (kainite replicate cutover): others write in it, and no unit is applied any more"
+        )
     if row is not None:
         raise TargetUnavailableError(
             f"the target's tables are {row[0]}, and not live: units are applied when kainite replicate load has ended"
             " (kainite replicate status)"
         )
+
+
+def is_cut_over(connection: psycopg.Connection) -> bool:
+    """Tells whether the target was cut over, for whichever log: others write in it, and need its triggers."""
+    if not _is_there(connection):
+        return False
+    row = connection.execute(ledger.IS_CUT_OVER).fetchone()
+    return row is not None and bool(row[0])
 
 
 def _is_there(connection: psycopg.Connection) -> bool:

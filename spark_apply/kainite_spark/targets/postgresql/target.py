@@ -50,7 +50,7 @@ from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
 from kainite_spark.targets.postgresql.firing_hooks import KnownHooks, firing, found_hooks, reached
 from kainite_spark.targets.postgresql.hook_switch import not_ours_to_disable, switch_off, switch_on, switched_off
-from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnits, refuse_while_loading
+from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnits, is_cut_over, refuse_while_loading
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, fixed_columns, parameters, render
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
@@ -355,7 +355,12 @@ class PostgresTarget:
             event(_LOG, logging.WARNING, "the target is behind a pooler in transaction mode", remedy=OWN_POOL)
 
     def _look_at_hooks(self, connection: psycopg.Connection) -> None:
-        """Switches off what may not fire, if the policy says so; refuses what is left of it."""
+        """Switches off what may not fire, if the policy says so; refuses what is left of it.
+
+        Of a target that was cut over nothing is touched: whoever begins there is refused by its fence.
+        """
+        if is_cut_over(connection):
+            return
         where = reached(connection, self.schema.catalogue)
         if self.policy.triggers is TargetTriggers.OFF:
             tell_switched_off(switch_off(connection, where, self.policy))
