@@ -125,6 +125,10 @@ class Answering:
             return await BulkRequest(request_id, request, self._rules).run(owner)
         except LogRequestError as error:
             return refusal(str(error))
+        except KainiteError:
+            raise
+        except Exception as error:
+            return _broken(error)
 
     async def _resolve(self, owner: AskedOwner, request_id: str, request: Mapping[str, str]) -> Answer:
         unit = unit_asked(owner.state, request) if request.get("action") == "retry" else None
@@ -179,9 +183,14 @@ class Answering:
         except KainiteError:
             raise
         except Exception as error:
-            _logger.exception("request refused")
-            return refusal(f"the log's owner cannot decide on the request, an error in Kainite: {error!r}")
+            return _broken(error)
         return answer
+
+
+def _broken(error: Exception) -> Answer:
+    """Returns the refusal of a request on which deciding breaks, so that no other owner meets it."""
+    _logger.error("request refused", exc_info=error)
+    return refusal(f"the log's owner cannot decide on the request, an error in Kainite: {error!r}")
 
 
 def _note(journal: Journal, request_id: str, request: Mapping[str, str], answer: Answer) -> None:
@@ -208,6 +217,8 @@ def _record(journal: Journal, request_id: str, request: Mapping[str, str]) -> An
     outcome = request.get("outcome", "")
     noted = asked_for(request.get("of", request_id), request, what, request.get("about", ""), result, outcome)
     asked = journal.state.operations.find(noted.id)
+    if asked is not None and asked.what in (OperationKind.PAUSE, OperationKind.RESUME):
+        return refusal("a pause has its outcome: no record changes it")
     if asked is not None:
         noted = msgspec.structs.replace(asked, result=noted.result, outcome=noted.outcome)
     write_record(journal, noted)

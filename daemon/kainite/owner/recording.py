@@ -16,7 +16,8 @@ from kainite.log.state.journal import Journal
 from kainite.log.state.operations import bounded
 
 NOBODY: Final = "somebody"
-_MILLIS: Final = re.compile("[0-9]{1,15}", re.ASCII)
+_MILLIS: Final = re.compile("[0-9]{1,14}", re.ASCII)
+"""Times up to the year 5138: whoever shows a record can show each of them, as Python's years end with 9999."""
 
 RESULTS: Final[Mapping[str, OperationResult]] = {
     "ok": OperationResult.DONE,

@@ -83,6 +83,15 @@ async def test_a_record_is_no_way_to_pause(log: OwnedLog, what: str) -> None:
     assert (recorded(log), log.state.operations.pause) == ([], None)
 
 
+async def test_an_outcome_that_is_recorded_of_a_pause_does_not_bring_it_back(log: OwnedLog) -> None:
+    pause = log.store.put_request(P, {"action": "pause", "by": "me"})
+    await log.run()
+    await log.ask(action="resume")
+    answer = await log.ask(action="record", of=pause, what="move a lease", result="done")
+    assert (answer or {})["result"] == "refused"
+    assert log.state.operations.pause is None
+
+
 async def test_the_log_is_handed_over_after_the_answer_and_not_again_by_the_next_owner(
     log: OwnedLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +105,14 @@ async def test_the_log_is_handed_over_after_the_answer_and_not_again_by_the_next
     assert [result for _, _, result, _ in recorded(log)] == [OperationResult.DONE]
 
 
-@pytest.mark.parametrize("request_", [{}, {"action": "dance"}, {"action": "retry", "filter": "?"}])
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {},
+        {"action": "dance"},
+        {"action": "retry", "filter": "?"},
+        {"action": "retry", "filter": "{}", "expected": "9" * 5_000},
+    ],
+)
 async def test_a_request_that_nobody_understands_is_refused(log: OwnedLog, request_: dict[str, str]) -> None:
     assert (await log.ask(**request_) or {})["result"] == "refused"

@@ -20,7 +20,8 @@ it outlives every owner and every apply job. The apply job reads it before it se
 micro-batch that is under way (:mod:`kainite_spark.driver.job`).
 
 The latest :data:`MOST` operations are remembered, each below :data:`MOST_TEXT` characters a text, whatever is asked:
-about 2 MB of a snapshot at most. A pause is remembered for as long as it lasts.
+about 2 MB of a snapshot at most. A pause is remembered for as long as it lasts; a request about many units while it is
+under way (:mod:`kainite.owner.bulk`), unless there are as many of them: its record says how far it is.
 """
 
 from __future__ import annotations
@@ -70,12 +71,19 @@ class DoneOperations:
         """Takes an operation, or what has become of one."""
         self._known[operation.id] = operation
         while len(self._known) > MOST:
-            del self._known[next(iter(self._known))]
+            del self._known[
+                next((id_ for id_, one in self._known.items() if not _goes_on(one)), next(iter(self._known)))
+            ]
         if operation.result == OperationResult.DONE:
             if operation.what == OperationKind.PAUSE:
                 self.pause = operation
             elif operation.what == OperationKind.RESUME:
                 self.pause = None
+
+
+def _goes_on(operation: OperationMeta) -> bool:
+    """Tells whether the operation is about many units, and under way."""
+    return operation.below > 0 and operation.result == OperationResult.ASKED
 
 
 def paused_in_words(pause: OperationMeta) -> str:

@@ -31,6 +31,17 @@ def test_the_latest_operations_are_remembered_and_each_as_it_is_now() -> None:
     assert found.find("r7") == operation(7)
 
 
+def test_an_operation_under_way_is_not_forgotten_for_others() -> None:
+    bulk = msgspec.structs.replace(operation(0, result=OperationResult.ASKED), through=3, below=9)
+    found = after(bulk, *(operation(number) for number in range(1, MOST + 9)))
+    assert (found.find("r0"), len(found)) == (bulk, MOST)
+    found.add(msgspec.structs.replace(bulk, result=OperationResult.DONE))
+    found.add(operation(MOST + 9))
+    assert (found.find("r0"), len(found)) == (None, MOST)
+    many = after(*(msgspec.structs.replace(bulk, id=f"b{number}") for number in range(MOST + 5)))
+    assert (len(many), many.find("b4")) == (MOST, None)
+
+
 PAUSE, RESUME = OperationKind.PAUSE, OperationKind.RESUME
 
 
