@@ -50,7 +50,7 @@ class ConsoleRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedRequest:
     """Why a request is refused: an HTTP status, and a sentence for the page."""
 
     status: int
@@ -78,7 +78,7 @@ class Visitor:
     may_act: bool
 
 
-class Access:
+class ConsoleAccess:
     """The rules that the settings make.
 
     Args:
@@ -90,7 +90,7 @@ class Access:
         self._proxies = tuple(ipaddress.ip_network(proxy) for proxy in settings.proxies)
         self._hosts = {*_LOOPBACK, settings.listen.host.lower(), *(host.lower() for host in settings.hosts)} - _ANY
 
-    def admit(self, request: ConsoleRequest) -> Refusal | Login | Visitor:
+    def admit(self, request: ConsoleRequest) -> RefusedRequest | Login | Visitor:
         """Returns why a request is refused, or who makes it; a :class:`Login` is to be compared first."""
         refusal = self._of_peer(request) or self._of_host(request) or _of_origin(request)
         if refusal is not None:
@@ -101,38 +101,38 @@ class Access:
         """Returns a user who is known now."""
         return Visitor(user, user in self._settings.operators)
 
-    def may(self, request: ConsoleRequest, visitor: Visitor) -> Refusal | None:
+    def may(self, request: ConsoleRequest, visitor: Visitor) -> RefusedRequest | None:
         """Returns why a visitor may not make a request; None where they may."""
         if request.method in _READING or visitor.may_act:
             return None
-        return Refusal(403, f"{visitor.user} may look and not act: consoleOperators names who may act")
+        return RefusedRequest(403, f"{visitor.user} may look and not act: consoleOperators names who may act")
 
-    def _of_peer(self, request: ConsoleRequest) -> Refusal | None:
+    def _of_peer(self, request: ConsoleRequest) -> RefusedRequest | None:
         if not self._proxies:
             return None
         try:
             peer = ipaddress.ip_address(request.peer)
         except ValueError:
-            return Refusal(403, "only the proxy may connect (consoleProxies)")
+            return RefusedRequest(403, "only the proxy may connect (consoleProxies)")
         if any(peer in network for network in self._proxies):
             return None
-        return Refusal(403, "only the proxy may connect (consoleProxies)")
+        return RefusedRequest(403, "only the proxy may connect (consoleProxies)")
 
-    def _of_host(self, request: ConsoleRequest) -> Refusal | None:
+    def _of_host(self, request: ConsoleRequest) -> RefusedRequest | None:
         if _name_of(request.headers.get("host", "")) in self._hosts:
             return None
-        return Refusal(421, "the console does not answer for this name; consoleHosts has the names of its own")
+        return RefusedRequest(421, "the console does not answer for this name; consoleHosts has the names of its own")
 
-    def _user(self, request: ConsoleRequest) -> Refusal | Login | Visitor:
+    def _user(self, request: ConsoleRequest) -> RefusedRequest | Login | Visitor:
         header = self._settings.user_header
         if header is not None:
             user = request.headers.get(header.lower(), "").strip()
             if user and "," not in user:
                 return self.visitor(user)
-            return Refusal(401, f"the proxy names no user in {header}")
+            return RefusedRequest(401, f"the proxy names no user in {header}")
         if self._settings.users_file is None:
             return self.visitor(LOCAL)
-        return _basic(request.headers.get("authorization", "")) or Refusal(401, "log in")
+        return _basic(request.headers.get("authorization", "")) or RefusedRequest(401, "log in")
 
 
 def _name_of(host: str) -> str:
@@ -141,21 +141,23 @@ def _name_of(host: str) -> str:
     return name.rstrip(".")
 
 
-def _of_origin(request: ConsoleRequest) -> Refusal | None:
+def _of_origin(request: ConsoleRequest) -> RefusedRequest | None:
     """Refuses what another site's page made the browser send."""
     site, mode = request.headers.get("sec-fetch-site"), request.headers.get("sec-fetch-mode")
     if request.method in _READING:
         # A link on another page may lead here; what embeds or fetches the console may not.
         strange = site in ("cross-site", "same-site") and mode != "navigate"
-        return Refusal(403, "another site's page asked for this") if strange else None
+        return RefusedRequest(403, "another site's page asked for this") if strange else None
     if request.method != "POST":
-        return Refusal(405, "only GET, HEAD and POST")
+        return RefusedRequest(405, "only GET, HEAD and POST")
     if site is not None and site != "same-origin":
-        return Refusal(403, "another site's page sent this")
+        return RefusedRequest(403, "another site's page sent this")
     origin = request.headers.get("origin")
     if origin is None:
-        return None if site == "same-origin" else Refusal(403, "no browser's page sent this; use the command")
-    return None if _same(origin, request.headers.get("host", "")) else Refusal(403, "another site's page sent this")
+        return None if site == "same-origin" else RefusedRequest(403, "no browser's page sent this; use the command")
+    if _same(origin, request.headers.get("host", "")):
+        return None
+    return RefusedRequest(403, "another site's page sent this")
 
 
 def _same(origin: str, host: str) -> bool:

@@ -47,7 +47,7 @@ class FigureSlot:
     failed: int | None
 
 
-class Figures:
+class LastHour:
     """The ring."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kainite.base.logs import event
-from kainite.console.access import Access, ConsoleRequest, Login, Refusal, Visitor
+from kainite.console.access import ConsoleAccess, ConsoleRequest, Login, RefusedRequest, Visitor
 from kainite.console.secrets import NOBODYS, HashedSecret
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, access: Access, users: Mapping[str, HashedSecret], prefix: str, *, secure: bool
+        self, app: ASGIApp, access: ConsoleAccess, users: Mapping[str, HashedSecret], prefix: str, *, secure: bool
     ) -> None:
         self._app = app
         self._access = access
@@ -79,7 +79,7 @@ class Guard:
         request = _request(scope)
         admitted = await self._admitted(request)
         answer = self._bound(send)
-        if isinstance(admitted, Refusal):
+        if isinstance(admitted, RefusedRequest):
             event(logger, logging.WARNING, "console refused a request", peer=request.peer, method=request.method,
                   path=scope["path"][:200], cause=admitted.why)  # fmt: skip
             await _refuse(admitted)(scope, receive, answer)
@@ -90,12 +90,12 @@ class Guard:
             scope["path"] = path[len(self._prefix) :] or "/"
         await self._app(scope, _limited(receive), answer)
 
-    async def _admitted(self, request: ConsoleRequest) -> Refusal | Visitor:
+    async def _admitted(self, request: ConsoleRequest) -> RefusedRequest | Visitor:
         found = self._access.admit(request)
         if isinstance(found, Login):
             refusal = await self._logins.refusal(found)
             found = self._access.visitor(found.user) if refusal is None else refusal
-        if isinstance(found, Refusal):
+        if isinstance(found, RefusedRequest):
             return found
         return self._access.may(request, found) or found
 
@@ -125,13 +125,13 @@ class Logins:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
 
-    async def refusal(self, login: Login) -> Refusal | None:
+    async def refusal(self, login: Login) -> RefusedRequest | None:
         """Returns why a login is refused; None where the secret is the user's."""
         mark = hmac.digest(self._key, f"{login.user}\0{login.secret}".encode("utf-8", "surrogatepass"), hashlib.sha256)
         if self._right.get(mark, -1.0) > time.monotonic():
             return None
         if self._waiting >= MOST_WAITING:
-            return Refusal(429, "too many log in at once; try again")
+            return RefusedRequest(429, "too many log in at once; try again")
         self._waiting += 1
         try:
             async with self._turns:
@@ -140,7 +140,7 @@ class Logins:
         finally:
             self._waiting -= 1
         if known is None or not right:
-            return Refusal(401, "no such user, or another secret")
+            return RefusedRequest(401, "no such user, or another secret")
         self._right[mark] = time.monotonic() + REMEMBERED_S
         while len(self._right) > MOST_REMEMBERED:
             self._right.popitem(last=False)
@@ -156,7 +156,7 @@ def _request(scope: MutableMapping[str, Any]) -> ConsoleRequest:
     return ConsoleRequest(scope["method"], client[0] if client else "", headers)
 
 
-def _refuse(refusal: Refusal) -> ASGIApp:
+def _refuse(refusal: RefusedRequest) -> ASGIApp:
     headers = {"www-authenticate": 'Basic realm="Kainite", charset="UTF-8"'} if refusal.status == 401 else None
     return PlainTextResponse(f"kainite: {refusal.why}\n", refusal.status, headers)
 

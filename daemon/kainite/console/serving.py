@@ -29,7 +29,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from kainite.base.address import Address
 from kainite.base.errors import SettingsError
 from kainite.base.logs import event
-from kainite.console.access import Access
+from kainite.console.access import ConsoleAccess
 from kainite.console.guard import Guard
 from kainite.console.observed import ObservedApplication
 from kainite.console.pages import Console
@@ -64,7 +64,7 @@ def serve(applications: Sequence[tuple[Settings, Path]], ready: Callable[[str], 
     console = Console(observed, settings).asgi()
     with contextlib.closing(_listening(settings.listen)) as port:
         secure = tls is not None
-        guard = Guard(console, Access(settings), users, settings.prefix, secure=secure)
+        guard = Guard(console, ConsoleAccess(settings), users, settings.prefix, secure=secure)
         address = Address(settings.listen.host, port.getsockname()[1])
         url = f"http{'s' if secure else ''}://{address}{settings.prefix}/"
         event(logger, logging.INFO, "console ready", address=str(address), users=len(users))

@@ -9,28 +9,28 @@ from typing import Any
 import pytest
 
 from kainite.base.address import Address
-from kainite.console.access import Access, ConsoleRequest, Login, Refusal, Visitor
+from kainite.console.access import ConsoleAccess, ConsoleRequest, Login, RefusedRequest, Visitor
 from kainite.settings import ConsoleSettings
 
 PEER = "127.0.0.1"
 
 
-def asked(access: Access, method: str = "GET", peer: str = PEER, **headers: str) -> Any:
+def asked(access: ConsoleAccess, method: str = "GET", peer: str = PEER, **headers: str) -> Any:
     named = {"host": "127.0.0.1:8430", **{name.replace("_", "-"): value for name, value in headers.items()}}
     return access.admit(ConsoleRequest(method, peer, named))
 
 
-def refused(access: Access, method: str = "GET", peer: str = PEER, **headers: str) -> int | None:
+def refused(access: ConsoleAccess, method: str = "GET", peer: str = PEER, **headers: str) -> int | None:
     found = asked(access, method, peer, **headers)
-    return found.status if isinstance(found, Refusal) else None
+    return found.status if isinstance(found, RefusedRequest) else None
 
 
-OPEN = Access(ConsoleSettings())
+OPEN = ConsoleAccess(ConsoleSettings())
 
 
 def test_on_loopback_nobody_logs_in_and_everybody_only_looks() -> None:
     assert asked(OPEN) == Visitor("local", may_act=False)
-    assert asked(Access(ConsoleSettings(operators=("local",)))) == Visitor("local", may_act=True)
+    assert asked(ConsoleAccess(ConsoleSettings(operators=("local",)))) == Visitor("local", may_act=True)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8430", "localhost:9", "LOCALHOST", "[::1]:8430", "localhost.:1"])
@@ -46,7 +46,7 @@ def test_another_name_is_refused_as_rebinding_would_bring_it(host: str) -> None:
 
 
 def test_a_listener_on_all_addresses_does_not_answer_to_the_wildcard() -> None:
-    access = Access(ConsoleSettings(listen=Address("0.0.0.0", 1), hosts=("kainite.example",)))
+    access = ConsoleAccess(ConsoleSettings(listen=Address("0.0.0.0", 1), hosts=("kainite.example",)))
     assert refused(access, host="0.0.0.0:1") == 421
     assert refused(access, host="kainite.example") is None
 
@@ -79,7 +79,7 @@ def test_other_sites_may_link_here_and_not_embed_or_fetch() -> None:
     assert refused(OPEN, "DELETE") == 405
 
 
-PROXIED = Access(ConsoleSettings(proxies=("10.0.0.0/28",), user_header="X-User", operators=("ada",)))
+PROXIED = ConsoleAccess(ConsoleSettings(proxies=("10.0.0.0/28",), user_header="X-User", operators=("ada",)))
 
 
 def test_the_proxys_header_counts_from_the_proxy_alone() -> None:
@@ -95,7 +95,7 @@ def test_a_header_that_was_sent_twice_names_nobody() -> None:
 
 
 def test_a_login_is_to_be_compared_and_anything_else_is_none() -> None:
-    access = Access(ConsoleSettings(users_file=Path("users")))
+    access = ConsoleAccess(ConsoleSettings(users_file=Path("users")))
     right = base64.b64encode("ada:x:ÿ".encode()).decode()
     assert asked(access, authorization=f"Basic {right}") == Login("ada", "x:ÿ")
     for header in (
@@ -111,7 +111,7 @@ def test_a_login_is_to_be_compared_and_anything_else_is_none() -> None:
 
 def test_who_only_looks_may_not_post_by_hand() -> None:
     request = ConsoleRequest("POST", PEER, {})
-    assert OPEN.may(request, Visitor("eve", may_act=False)) == Refusal(
+    assert OPEN.may(request, Visitor("eve", may_act=False)) == RefusedRequest(
         403, "eve may look and not act: consoleOperators names who may act"
     )
     assert OPEN.may(request, Visitor("ada", may_act=True)) is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kainite.console import guard
-from kainite.console.access import Access, Login
+from kainite.console.access import ConsoleAccess, Login
 from kainite.console.guard import MOST_WAITING, Guard, Logins
 from kainite.console.secrets import HashedSecret
 from kainite.settings import ConsoleSettings
@@ -62,7 +62,7 @@ async def test_a_websocket_is_not_accepted_and_a_prefix_is_cut_off_once() -> Non
     async def send(message: Any) -> None:
         sent.append(message)
 
-    guarded = Guard(app, Access(ConsoleSettings()), {}, "/k", secure=True)
+    guarded = Guard(app, ConsoleAccess(ConsoleSettings()), {}, "/k", secure=True)
     await guarded({"type": "websocket"}, receive, send)
     assert sent == []
     for path in ("/k", "/k/", "/k/k/x", "/kx", "/x"):
