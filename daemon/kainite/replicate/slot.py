@@ -66,6 +66,15 @@ def problem_of(slot: FoundSlot | None, name: str) -> str | None:
     return None
 
 
+def mend_of(slot: FoundSlot | None, name: str) -> str:
+    """Returns what to do about a slot that cannot serve the replica (:func:`problem_of`)."""
+    if slot is None:
+        return f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput'), or kainite replicate init --write"
+    if slot.lost and slot.here:  # a slot that is only made anew would lose what committed since
+        return "docs/replicate.md, *A lost slot*, before anything else"
+    return "another name for --slot in extractorName: this slot is somebody else's"
+
+
 def check_slot(source: SourceSlot) -> None:
     """Checks that what commits from now on reaches the log.
 

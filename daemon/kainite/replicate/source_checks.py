@@ -9,7 +9,7 @@ import psycopg
 
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.findings import CheckFinding, fine, warning, wrong
-from kainite.replicate.slot import found_slot, problem_of
+from kainite.replicate.slot import found_slot, mend_of, problem_of
 from kainite.replicate.tables import ReplicaTable
 
 _SLOTS_NEEDED: Final = 1
@@ -83,9 +83,7 @@ def _slot(connection: psycopg.Connection, source: SourceSlot) -> CheckFinding:
     slot = found_slot(connection, source.slot)
     problem = problem_of(slot, source.slot)
     if slot is None or problem is not None:
-        drop = "" if slot is None else f"SELECT pg_drop_replication_slot('{source.slot}'); "
-        made = f"{drop}SELECT pg_create_logical_replication_slot('{source.slot}', 'pgoutput')"
-        return wrong("slot", problem or "", f"{made}, or kainite replicate init --write")
+        return wrong("slot", problem or "", mend_of(slot, source.slot))
     left = "" if slot.left is None else f"; {slot.left / _GIB:.1f} GiB more may be written before it is lost"
     return fine("slot", f"{source.slot} holds back {slot.held / _GIB:.1f} GiB{left}")
 

@@ -7,7 +7,7 @@ import pytest
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
-from kainite.replicate.slot import FoundSlot, check_slot, found_slot, problem_of
+from kainite.replicate.slot import FoundSlot, check_slot, found_slot, mend_of, problem_of
 
 
 def test_a_slot_is_told_with_its_place(source: SourceSlot) -> None:
@@ -25,13 +25,14 @@ def test_a_slot_is_told_with_its_place(source: SourceSlot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slot", "told"),
+    ("slot", "told", "mend"),
     [
-        (FoundSlot("pgoutput", True, False, True, 1, 0, None), "invalidated"),
-        (FoundSlot("pgoutput", False, False, False, 1, 0, None), "another database"),
-        (FoundSlot("wal2json", True, False, False, 1, 0, None), "plugin wal2json"),
-        (None, "does not exist"),
+        (FoundSlot("pgoutput", True, False, True, 1, 0, None), "invalidated", "docs/replicate.md, *A lost slot*"),
+        (FoundSlot("pgoutput", False, False, False, 1, 0, None), "another database", "another name for --slot"),
+        (FoundSlot("wal2json", True, False, False, 1, 0, None), "plugin wal2json", "another name for --slot"),
+        (None, "does not exist", "SELECT pg_create_logical_replication_slot('s', 'pgoutput')"),
     ],
 )
-def test_what_cannot_serve_is_told(slot: FoundSlot | None, told: str) -> None:
+def test_what_cannot_serve_is_told_with_what_to_do(slot: FoundSlot | None, told: str, mend: str) -> None:
     assert told in str(problem_of(slot, "s"))
+    assert mend in mend_of(slot, "s")

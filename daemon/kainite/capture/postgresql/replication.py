@@ -44,7 +44,7 @@ _SENDS_MESSAGES = 140000  # the server's version from which pgoutput sends logic
 _SLOT_BUSY = b"55006"
 _SLOT_ANEW = (
     "what committed since the offset cannot be read any more; create the slot anew, copy the tables again, and begin"
-    " with the new slot's LSN and the number of the last transaction (docs/extract.md, *PostgreSQL*)"
+    " with the new slot's LSN and the number of the last transaction (docs/replicate.md, *A lost slot*)"
 )
 
 
