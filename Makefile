@@ -27,7 +27,7 @@ pip_install = $(BIN)/uv pip install --quiet --constraint hashes.txt --build-cons
 simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --jobs $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-pythons check format fuzz validate bench pins docs dist sbom audit clean
+.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-pythons check format fuzz validate bench pins docs dist sbom audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ docs: setup ## Write the generated pages of docs/ anew
 	$(BIN)/python tools/settings_docs.py
 	$(BIN)/python tools/metrics_docs.py
 	$(BIN)/python tools/aws_policies.py
+
+screenshots: peers ## Take the screenshots of docs/console.md anew
+	PYTHONPATH=tests $(BIN)/python tools/console_screenshots.py
 
 pins: setup ## Pin the newest versions of all packages: make pins UPGRADE= only adds what is missing
 	@cp hashes.txt hashes.new

@@ -112,6 +112,28 @@ def postgres(postgres_server: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[str]:
+    """Gives the address of a MariaDB server's own database."""
+    from support.mariadb_server import mariadb
+
+    folder = Path(tempfile.mkdtemp(prefix="kainite-ma-"))
+    with mariadb(folder / "server") as url:
+        yield url
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def mariadb(mariadb_server: str) -> Iterator[str]:
+    """Gives the address of an empty database of the test's own; texts there ignore case, as in most databases."""
+    from support.mariadb_server import run_script
+
+    name = unique("test").replace("-", "_")
+    run_script(mariadb_server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+    yield mariadb_server.replace("/mysql?", f"/{name}?")
+    run_script(mariadb_server, f"DROP DATABASE {name}")
+
+
+@pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """Gives a Spark session in local mode, two cores; tests that use it carry ``xdist_group("spark")``."""
     os.environ["PYSPARK_PYTHON"] = sys.executable

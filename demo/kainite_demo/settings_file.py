@@ -65,6 +65,7 @@ def _settings(layout: RunLayout) -> dict[str, str]:
         # Several runs may go on at once, and nobody reads their metrics.
         "metricsPort": "0",
         "metricsLevel": "NONE",
+        "consoleListen": "127.0.0.1:0",
         "unitsOfWork": "true",
         "logTableName": log_table(layout),
         "logPartition": LOG_PARTITION,

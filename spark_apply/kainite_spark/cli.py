@@ -49,7 +49,7 @@ from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.hooks_report import show, switch_on, target_url
-from kainite_spark.targets.opening import most_units, open_target
+from kainite_spark.targets.opening import most_units, open_stops, open_target
 
 
 @click.command()
@@ -133,10 +133,11 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
             current.tell(runner.retarget)
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
+            stops = open_stops(target_url(configured), ledger)
             with _fed(configured, store, owner, health, meter, once=once) as feed:
                 environment = ApplyEnvironment(
                     configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
-                    health, feed, adopts,
+                    health, feed, adopts, stops,
                 )  # fmt: skip
                 job = ApplyJob(environment, stop, watch)
                 keep_what_is_loaded()

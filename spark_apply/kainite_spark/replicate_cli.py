@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import click
 import psycopg
@@ -26,16 +25,19 @@ from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
 from kainite.replicate.ends import ReplicaEnds, ends_of, target_session
-from kainite.replicate.findings import CheckFinding, CheckVerdict, is_ready
+from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.new_file import write_properties
 from kainite.replicate.status import ReplicaStatus, one_line
+from kainite.replicate.verify_report import summary_of
 from kainite.settings import Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.cli import stopping
+from kainite_spark.cutover_cli import cutover
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.patience import at_the_start
 from kainite_spark.driver.session import spark_context
+from kainite_spark.load.findings_table import print_findings
 from kainite_spark.load.hook_checks import look_at_hooks
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.runner import SparkStepRunner
@@ -43,12 +45,6 @@ from kainite_spark.load.takeover import take_over
 from kainite_spark.replicate_progress import LoadProgress, status_at, tell
 from kainite_spark.replicate_tables import add, reload
 from kainite_spark.targets.opening import open_target
-
-_MARKS: Final = {
-    CheckVerdict.OK: ("✓", "green"),
-    CheckVerdict.WARNING: ("!", "yellow"),
-    CheckVerdict.WRONG: ("✗", "bold red"),
-}
 
 
 @click.group()
@@ -63,11 +59,13 @@ def replicate() -> None:
       kainite replicate status -p shop.properties
       kainite replicate add invoice -p shop.properties
       kainite replicate reload orders -p shop.properties
+      kainite replicate cutover -p shop.properties
     """
 
 
 replicate.add_command(add)
 replicate.add_command(reload)
+replicate.add_command(cutover)
 
 
 @replicate.command()
@@ -102,7 +100,7 @@ def init(
     else:
         for line in done:
             say(line)
-        _print(findings)
+        print_findings(findings)
     return 0 if is_ready(findings) else 1
 
 
@@ -193,18 +191,6 @@ def _take_over(
     return take_over(store, partition, connection, ends.log_partition, owner, lease, stop)
 
 
-def _print(findings: list[CheckFinding]) -> None:
-    table = RichTable(box=None, show_header=False, pad_edge=False)
-    table.add_column()
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for finding in findings:
-        mark, style = _MARKS[finding.verdict]
-        mend = f"\n→ {finding.mend}" if finding.mend else ""
-        table.add_row(Text(mark, style), Text(finding.about), Text(f"{finding.found}{mend}"))
-    stdout().print(table)
-
-
 def _print_status(found: ReplicaStatus) -> None:
     say(one_line(found))
     if found.position is not None:
@@ -222,3 +208,5 @@ def _print_status(found: ReplicaStatus) -> None:
         say(f"off until both tables are live: foreign key {line}")
     for line in found.refused:
         say(f"refused: {line}")
+    if found.verified is not None:
+        say(f"compared with the source at {found.verified.ended_at}: {summary_of(found.verified)}")

@@ -55,6 +55,15 @@ def test_a_shard_is_read_by_polling_and_by_fan_out() -> None:
     assert all(one["cpu_us_per_record"] > 0 for one in found["backlog"])
 
 
+@pytest.mark.timeout(240)
+def test_what_a_worker_asks_of_aws_is_counted() -> None:
+    idle, busy = measured("cost.py", "--seconds", "3", "--shards", "1", "--hosts", "1", "--kinds", "plain")
+    assert (idle["busy"], busy["busy"]) == (False, True)
+    assert busy["requests"]["UpdateItem"] > idle["requests"].get("UpdateItem", 0)
+    assert busy["write_units"] >= busy["requests"]["UpdateItem"]
+    assert busy["kinesis"]["GetRecords"] > 0
+
+
 def test_each_step_of_a_unit_in_the_log_is_measured() -> None:
     found = measured("log_codec.py", "--units", "200", "--rounds", "1")
     assert found.keys() >= {"collect", "encode", "decode", "fold", "snapshot written", "snapshot read"}
@@ -81,3 +90,25 @@ def test_the_commands_of_a_person_who_looks_are_timed() -> None:
     found = measured("commands.py", "--units", "2000", "--rounds", "1")
     assert found.keys() >= {"--help", "status", "log show --limit 20", "leases"}
     assert all(timed["processor"] > 0 for timed in found.values())
+
+
+@pytest.mark.timeout(240)
+def test_source_and_target_are_compared_in_two_ways() -> None:
+    found = measured("verify.py", "--rows", "2000", "--databases", "narrow")
+    assert [(one["method"], one["differing"]) for one in found] == [
+        ("kainite", 0), ("count and checksum", 0), ("kainite", 1), ("count and checksum", 1),
+    ]  # fmt: skip
+    assert found[0]["held_ms"] is not None
+    assert all(one["wire_bytes"] > 0 for one in found)
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_a_load_is_measured_beside_a_dump() -> None:
+    command = ["--rows", "2000", "--databases", "narrow", "--methods", "kainite", "pg_dump | psql"]
+    done = subprocess.run([sys.executable, str(BENCHMARKS / "load.py"), "--json", *command], capture_output=True,
+                          text=True, check=False, timeout=200)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["method"], one["rows"]) for one in found] == [("kainite", 2000), ("pg_dump | psql", 2000)]
+    assert found[0]["worker_peak_mb"] > 0

@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import urlopen
 
 import boto3
 import click
@@ -72,12 +73,17 @@ ANSWERED = {"uow retry": ["T-2"], "uow discard": ["T-2", "--yes"]}
 OTHERS = {
     "run",
     "apply",
+    "console",
     "doctor",
     "extract",
     "fleet watch",
     "leases reset",
     "log adopt-stream",
     "log serve",
+    "log hand-over",
+    "log history",
+    "log pause",
+    "log resume",
     "log skip",
     "log who",
     "replicate add",
@@ -86,6 +92,7 @@ OTHERS = {
     "replicate reload",
     "replicate status",
     "status",
+    "uow correct",
 }
 """Those that have a test of their own, below or, for those that speak to databases and to the log's head, elsewhere."""
 
@@ -299,6 +306,18 @@ def test_checkpoints_are_set_with_the_policy_for_that(application: Application) 
     LeaseTable(application.client("dynamodb"), application.name).put_new(Lease("shardId-000000000000"))
     assert application.kainite("Reader-Reset", "leases reset", "--to", "LATEST", "--yes") == WELL
     assert application.called("Reader-Reset", "dynamodb:UpdateItem")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.xdist_group("spark")
+def test_a_reader_may_look_at_the_console(at_work: Application) -> None:
+    with at_work.running("Reader", "console", "--listen", "127.0.0.1:0") as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().decode().split()[-1]
+        for page in ("", "units", "shards", "apply", "log"):  # the history reads the inbox, as an operator may
+            with urlopen(f"{url}{at_work.name}/{page}", timeout=LIMIT) as answer:
+                assert b"could not be read" not in answer.read(), page
+    assert at_work.door.refused["Reader"] == set()
 
 
 def test_the_log_is_served_with_its_policy_alone(application: Application) -> None:

@@ -30,24 +30,24 @@ def table() -> str:
 
 
 @pytest.fixture
-def world(dynamodb: Any, postgres: str, table: str) -> World:
+def world(request: pytest.FixtureRequest, dynamodb: Any, table: str) -> World:
+    """Gives a log and a target: an empty database of the server whose fixture the test names."""
     store = DynamoDBStore(dynamodb, table)
     store.create()
-    return World(store, postgres)
+    return World(store, request.getfixturevalue(request.param))
+
+
+EFFECTS = (
+    "after put_fence", "after raise_generation", "after begin_micro_batch", "before commit", "after commit",
+    "before put_batch", "after put_batch", "after trim",
+)  # fmt: skip
+IN_THE_TARGET = ("after raise_generation", "before commit", "after commit", "after trim")
 
 
 @pytest.mark.parametrize(
-    "effect",
-    [
-        "after put_fence",
-        "after raise_generation",
-        "after begin_micro_batch",
-        "before commit",
-        "after commit",
-        "before put_batch",
-        "after put_batch",
-        "after trim",
-    ],
+    ("world", "effect"),
+    [*(("postgres", effect) for effect in EFFECTS), *(("mariadb", effect) for effect in IN_THE_TARGET)],
+    indirect=["world"],
 )
 def test_a_killed_process_is_followed_by_one_that_finishes_its_work(
     world: World, moto_endpoint: str, table: str, effect: str
@@ -92,6 +92,7 @@ def kainite_apply(properties: Path) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.mark.long
 @pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(240)
+@pytest.mark.parametrize("world", ["postgres", "mariadb"], indirect=True)
 def test_the_command_killed_while_it_applies_and_started_again(world: World, properties: Path, table: str) -> None:
     units = 200
     for n in range(units):

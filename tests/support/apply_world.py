@@ -18,6 +18,7 @@ from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.runner import Runner
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opening import open_target
+from kainite_spark.targets.stop_requests import StopRequests
 from support.inline_runner import InlineRunner
 from support.main_log import MainLog
 from support.stores import Database
@@ -61,6 +62,7 @@ class World:
         self.log = MainLog(store, Signing(self.catalogue))
         self.stop = threading.Event()
         self.ledger = ledger
+        self.stops: StopRequests | None = None
 
     def runner(self) -> InlineRunner:
         return InlineRunner(self.store, "0", self.target)
@@ -78,7 +80,7 @@ class World:
         runner = runner or self.runner()
         environment = ApplyEnvironment(
             configured, self.store, "0", owner, self.target, runner, self.ledger, meter=meter,
-            health=health or JobHealth(),
+            health=health or JobHealth(), stops=self.stops,
         )  # fmt: skip
         return ApplyJob(environment, self.stop)
 

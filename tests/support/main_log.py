@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import orjson
+
 from kainite.base.clock import epoch_ms
 from kainite.base.position import Position
 from kainite.log.collecting.collect import collect
@@ -25,6 +27,7 @@ from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_partition
+from kainite.owner.correcting import correct
 from kainite.owner.mount import mount, new_token
 from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
 from kainite.owner.refit import is_kept, judge_anew, refit_entries
@@ -123,6 +126,16 @@ class MainLog:
         action = RESUME if resume else PAUSE
         pause_or_resume(journal, new_token(), {"action": action, "by": "a test", "why": "migration"})
         self._put(journal.entries)
+
+    def correct(self, uow: str, name: str, *deltas: Delta) -> str:
+        """Sends a correction, as a person does; returns the answer's result."""
+        assert isinstance(self.signatures, Signing)
+        journal = Journal(self.state, epoch_ms())
+        text = orjson.dumps([delta.to_json() for delta in deltas]).decode()
+        request = {"action": "correct", "uow": uow, "name": name, "deltas": text, "by": "a test"}
+        answer = correct(journal, new_token(), request, UowSettings(), self.signatures)
+        self._put(journal.entries)
+        return answer["result"]
 
     def statuses(self) -> dict[str, UnitStatus]:
         """Returns the statuses of unresolved units."""

@@ -10,6 +10,7 @@ import base64
 import io
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -29,6 +30,7 @@ from kainite.store.memory import MemoryStore
 from kainite.uow.admission import Admission
 from kainite.uow.signing import Signing
 from kainite_processors.postgresql_changes import deltas_of
+from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
 from support.apply_world import World
 
 _READABLE: Final = (
@@ -65,6 +67,7 @@ class Replica:
         self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
         self.store = MemoryStore()
         self._world = World(self.store, target, create=False, apply=apply)
+        self._world.stops = PostgresStopRequests(target, self._world.ledger)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 
     def catch_up(self, transactions: int) -> None:
@@ -79,6 +82,27 @@ class Replica:
             left -= 1
             assert left > 0, f"the source has sent {self._offset['number']} transactions of {goal}"
         self._world.apply()
+
+    @contextmanager
+    def living(self) -> Iterator[None]:
+        """Lets the extractor, the log's owner and an apply job run on threads meanwhile, as they do for good."""
+        over = threading.Event()
+        with ThreadPoolExecutor(2) as pool:
+            running = [pool.submit(self._extract_until, over), pool.submit(self._world.job().run)]
+            try:
+                yield
+            finally:
+                over.set()
+                self._world.stop.set()
+                for each in running:
+                    each.result()
+                self._world.stop.clear()
+        self._world.log.take_outcomes()
+
+    def _extract_until(self, over: threading.Event) -> None:
+        while not over.is_set():
+            self._log(self._extracted())
+            self._world.log.take_outcomes()
 
     def begin_at_a_new_slot(self, lose: Callable[[], object]) -> None:
         """Drops the slot, lets ``lose`` commit what nobody will send, and goes on behind it under the next number."""
@@ -117,6 +141,8 @@ class Replica:
             reader.close()
         self._extractor.close()
         self._world.target.close()
+        if self._world.stops is not None:
+            self._world.stops.close()
 
     def _extracted(self) -> list[bytes]:
         """Returns the records of the extractor's next answer."""
@@ -166,6 +192,7 @@ def replica(
     target: str,
     *scripts: str,
     at_source: Sequence[str] = (),
+    at_target: Sequence[str] = (),
     apply: ApplySettings | None = None,
 ) -> Iterator[Replica]:
     """Makes the same tables in both databases, and a replica of the one in the other.
@@ -175,10 +202,10 @@ def replica(
     Args:
         source, target: the databases.
         scripts: what makes the tables.
-        at_source: what is done in the source alone afterwards.
+        at_source, at_target: what is done in one of them alone afterwards.
         apply: settings with which the target is opened.
     """
-    for url, own in ((source.url, at_source), (target, ())):
+    for url, own in ((source.url, at_source), (target, at_target)):
         with psycopg.connect(url, autocommit=True) as connection:
             for script in ("DROP TABLE IF EXISTS item, note", *scripts, *own):
                 connection.execute(script)

@@ -23,6 +23,7 @@ from kainite_spark.executor.group_commit import apply_units
 from kainite_spark.targets.contract import Target, TargetSession, Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
+from support.mariadb_server import rows_of, run_script
 
 # Five levels (region, customer, orders, order_line, shipment), a self-reference, composite keys,
 # a unique column, a check, a table without a primary key.
@@ -41,8 +42,11 @@ SHOP = """
 """
 
 
-DATABASES = pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
+DATABASES = pytest.mark.parametrize("database", ["postgresql", "sqlite", "mariadb"], indirect=True)
 """Runs a test on the databases alone: for what Kainite does in a database by itself, and a loader may do otherwise."""
+
+DEFERRING = pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
+"""Runs a test on the databases that can check foreign keys at the commit."""
 
 
 class Database:
@@ -62,6 +66,8 @@ class Database:
         if self.kind == "sqlite":
             with closing(sqlite3.connect(self._path)) as connection:
                 connection.executescript(script)
+        elif self.kind == "mariadb":
+            run_script(self.url, script)
         else:
             with psycopg.connect(self.url) as server:
                 server.execute(script)
@@ -70,6 +76,8 @@ class Database:
         if self.kind == "sqlite":
             with closing(sqlite3.connect(self._path)) as connection:
                 return connection.execute(query).fetchall()
+        if self.kind == "mariadb":
+            return rows_of(self.url, query)
         with psycopg.connect(self.url) as server:
             return server.execute(query).fetchall()
 

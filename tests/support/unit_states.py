@@ -21,7 +21,8 @@ def unit_state(
     tables: tuple[str, ...] = (),
     unsigned: tuple[str, ...] = (),
     scheme: str | None = None,
+    uow: str | None = None,
 ) -> UnitState:
     """Returns a unit in progress."""
     touched = Touched(frozenset(written), frozenset(read), tables, unsigned, scheme)
-    return UnitState(tid, UnitMeta(f"T-{tid}", count, fragments=tuple(fragments), kind=kind), own=touched)
+    return UnitState(tid, UnitMeta(uow or f"T-{tid}", count, fragments=tuple(fragments), kind=kind), own=touched)

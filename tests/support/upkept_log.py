@@ -31,7 +31,7 @@ class OwnedLog:
         self.state = FoldedLog()
         self.refitting: Refitting | None = None
         self.mounted = mount(store, P, SETTINGS.owner, 1000.0)
-        self.looking = Looking(lambda: 0.0)
+        self.looking = Looking(lambda: 0.0, poll=0.0)
         self.given_up = ""
         self.upkeep = LogUpkeep(
             store, SETTINGS, RULES, self.mounted, None, Waiting(RULES.timeout, lambda: 0.0), self.looking

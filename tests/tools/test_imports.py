@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pyspark", "pandas", "pyarrow", "psycopg", "moto")
+HEAVY = ("pyspark", "pandas", "pyarrow", "psycopg", "pymysql", "moto")
 
 PROGRAM = """
 import importlib, sys

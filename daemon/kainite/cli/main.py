@@ -13,6 +13,7 @@ _LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"]
 _OWN = {
     "run": LazyCommand("kainite.cli.run:run", "Read the stream's shards and feed the record processors."),
     "conform": LazyCommand("kainite.cli.conform:conform", "Tell whether a record processor implements the protocol."),
+    "console": LazyCommand("kainite.cli.console:console", "Serve the operator's pages in a browser."),
     "extract": LazyCommand("kainite.cli.extract:extract", "Run an extractor, and put what it gives on the stream."),
     "new-processor": LazyCommand(
         "kainite.cli.new_processor:new_processor", "Write a starting point for a record processor."
@@ -33,6 +34,7 @@ _OWN = {
 _HELP = {
     "apply": "Apply units of work to the target: the PySpark job.",
     "replicate": "Make a replica of an existing PostgreSQL database.",
+    "verify": "Compare a replica with its source, to the row, while both live.",
     "demo": "The whole way on embedded parts: pgbench, Kinesis, the log, Spark.",
 }
 

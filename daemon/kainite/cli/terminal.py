@@ -24,7 +24,9 @@ WIDTH_OF_A_FILE = 200
 
 def stdout() -> Console:
     """Returns standard output: coloured in a terminal; plain, and wide enough for a table, in a file or a pipe."""
-    from kainite.cli.console import HarmlessConsole  # rich takes time to import, and most texts need none of it
+    from kainite.cli.harmless_console import (
+        HarmlessConsole,  # rich takes time to import, and most texts need none of it
+    )
 
     return HarmlessConsole(width=None if sys.stdout.isatty() else WIDTH_OF_A_FILE, highlight=False)
 

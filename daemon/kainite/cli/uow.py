@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import click
+import orjson
 
 from kainite.base.errors import LogRequestError
 from kainite.base.redaction import RowValues
+from kainite.cli.log_control import carry_out
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
@@ -21,8 +23,9 @@ from kainite.log.views.unit_detail import UnitDetail, read_detail
 from kainite.log.views.unit_table import LogRow
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
-from kainite.operations.operation import DiscardUnits, Preview, RetryUnits, UnitOperation
+from kainite.operations.operation import CorrectUnit, DiscardUnits, Preview, RetryUnits, UnitOperation
 from kainite.settings import load
+from kainite.uow import exact_json
 
 _NAMED: Final = 10
 _SHOWN_DELTAS: Final = 100
@@ -43,6 +46,7 @@ def uow() -> None:
       kainite uow show -p app.properties T-17       its deltas, what it waits for, what waits for it
       kainite uow retry -p app.properties T-17      the target was at fault, and is corrected
       kainite uow discard -p app.properties T-17    the unit was at fault
+      kainite uow correct -p app.properties T-17 --as T-17-fixed --deltas fixed.json
     """
 
 
@@ -137,6 +141,44 @@ def discard(
             click.confirm(f"{preview.does}. Discard {them}?", abort=True)
             operation = replace(operation, expected=preview.count)
     return _resolve(operations, operation, why, timeout)
+
+
+@uow.command("correct")
+@properties_option
+@click.argument("name", metavar="NAME|ID")
+@click.option("--as", "new", required=True, metavar="NAME", help="The correction's name, which no unit has had.")
+@click.option("--deltas", type=click.File("rb"), required=True, metavar="FILE",
+              help="A JSON array of deltas, or what 'uow show --json' printed, edited; - is the input.")  # fmt: skip
+@_timeout
+@why_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def correct(properties: Path, name: str, new: str, deltas: BinaryIO, timeout: float, why: str, yes: bool) -> None:
+    """Sends a correction of a failed unit: when it is applied, the failed unit is discarded.
+
+    The log's owner judges the deltas by the target's catalogue first, and takes only a correction that certainly
+    writes a row of the failed unit. "uow show" hides values that are secrets of the settings: write those again.
+
+    \b
+    Examples:
+      kainite uow show -p app.properties T-17 --json > fixed.json
+      kainite uow correct -p app.properties T-17 --as T-17-fixed --deltas fixed.json --why "the amount was negative"
+    """
+    operation = CorrectUnit(name, new, _array(deltas.read()))
+    if not yes:
+        click.confirm(f"{new} takes the place of unit {name}, which is then discarded. Send it?", abort=True)
+    carry_out(properties, operation, why, timeout)
+
+
+def _array(data: bytes) -> str:
+    """Returns the array of deltas in a file, as text; numbers stay as they are written."""
+    try:
+        found = exact_json.loads(data)
+    except ValueError as error:
+        raise click.BadParameter(f"it is no JSON: {error}", param_hint="--deltas") from error
+    array = found.get("deltas") if isinstance(found, dict) else found
+    if not isinstance(array, list):
+        raise click.BadParameter("it has no array of deltas", param_hint="--deltas")
+    return orjson.dumps(array).decode()
 
 
 def _wanted(names: tuple[str, ...], wanted: UnitFilter, *, everything: bool) -> UnitFilter:

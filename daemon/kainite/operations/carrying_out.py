@@ -22,9 +22,11 @@ from kainite.operations.duties import change_fleet, kind_and_subject, preview_fl
 from kainite.operations.history import OperationRecord, read_history
 from kainite.operations.inbox import Asker, leave, take_answer
 from kainite.operations.operation import (
+    MOST_CORRECTION,
     AddDuty,
     AnyOperation,
     ChangeDuty,
+    CorrectUnit,
     DiscardUnits,
     FleetOperation,
     HandOverLog,
@@ -44,6 +46,7 @@ from kainite.operations.operation import (
 )
 from kainite.operations.units import Tell, preview_units, resolve_units
 from kainite.owner.answering import HAND_OVER, RECORD
+from kainite.owner.correcting import CORRECT
 from kainite.owner.pausing import PAUSE, RESUME
 from kainite.owner.requests import OK
 from kainite.owner.skipping import SKIP
@@ -97,7 +100,7 @@ class Operations:
                 follows = consequences(changes) if self._settings.log.enabled else ()
                 does = f"set the checkpoints of shards: {in_words(changes) or 'nothing to change'}"
                 return Preview(does, details=tuple(follows))
-            case SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
+            case CorrectUnit() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
                 return _preview_owners(operation)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 return preview_fleet(operation)
@@ -136,7 +139,7 @@ class Operations:
                 return resolve_units(*self.log, operation, asker, timeout, tell)
             case ResetCheckpoints():
                 return self.reset(operation, self.plan_reset(operation), asker, tell)
-            case SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
+            case CorrectUnit() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
                 return self._ask_owner(operation, asker, timeout)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 operator = Operator(self.fleet, who, why)
@@ -199,6 +202,9 @@ class Operations:
 
     def _ask_owner(self, operation: OwnersOperation, asker: Asker, timeout: float) -> OperationOutcome:
         store, partition = self.log
+        if isinstance(operation, CorrectUnit) and len(operation.deltas.encode()) > MOST_CORRECTION:
+            told = f"the deltas are larger than {MOST_CORRECTION} bytes: let the source send the correction"
+            return OperationOutcome(OperationResult.REFUSED, told)
         about, request = _request(operation)
         answer = take_answer(store, partition, leave(store, partition, about, request, asker), 0, timeout)
         result = OperationResult.DONE if answer["result"] == OK else OperationResult.REFUSED
@@ -217,6 +223,8 @@ def _done(operator: Operator, operation: FleetOperation, declared: Callable[[], 
 def _request(operation: OwnersOperation) -> tuple[str, dict[str, str]]:
     """Returns what a request to the owner is about, and the request."""
     match operation:
+        case CorrectUnit(unit, name, deltas):
+            return f"the correction of unit {unit}", {"action": CORRECT, "uow": unit, "name": name, "deltas": deltas}
         case SkipNumbers(last):
             return f"number {last}", {"action": SKIP, "number": str(last)}
         case PauseApply():
@@ -229,6 +237,11 @@ def _request(operation: OwnersOperation) -> tuple[str, dict[str, str]]:
 
 def _preview_owners(operation: OwnersOperation) -> Preview:
     match operation:
+        case CorrectUnit(unit, name):
+            return Preview(
+                f"append {name} to the log, a correction that takes the place of unit {unit}: when it is applied, "
+                f"{unit} is discarded, and the units that wait for {unit} follow it"
+            )
         case SkipNumbers(last):
             return Preview(
                 f"no longer wait for units with numbers up to {last}: the units behind them go, and a unit that still "

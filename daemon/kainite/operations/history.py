@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kainite.base.errors import LogError, LogUnavailableError
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import OperationMeta, OperationResult
 from kainite.log.state.loading import load_state
@@ -41,6 +42,8 @@ class OperationRecord:
 def read_history(store: LogStore, partition: str, since_ms: int = 0) -> list[OperationRecord]:
     """Returns the operations since a time, oldest first, as far back as the log remembers them.
 
+    Who may not read the inbox does not see what the log's owner has not copied yet.
+
     Args:
         store, partition: the log.
         since_ms: milliseconds since the epoch.
@@ -48,7 +51,7 @@ def read_history(store: LogStore, partition: str, since_ms: int = 0) -> list[Ope
     Raises:
         LogCorruptError, LogUnavailableError: the log cannot be read.
     """
-    waiting = store.read_requests(partition)  # before the log, so that none is missed that is copied meanwhile
+    waiting = _inbox(store, partition)  # before the log, so that none is missed that is copied meanwhile
     known = {operation.id: operation for operation in load_state(store, partition).operations.all()}
     for request_id, request in waiting:
         operation = _waiting(request_id, request, known)
@@ -56,6 +59,16 @@ def read_history(store: LogStore, partition: str, since_ms: int = 0) -> list[Ope
             known[operation.id] = operation
     records = [_record(operation) for operation in known.values() if operation.at_ms >= since_ms]
     return sorted(records, key=lambda record: record.at_ms)
+
+
+def _inbox(store: LogStore, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
+    """Returns what waits for the log's owner; nothing for who may read the log and not its inbox."""
+    try:
+        return store.read_requests(partition)
+    except LogUnavailableError:
+        raise
+    except LogError:
+        return ()
 
 
 def _waiting(request_id: str, request: Mapping[str, str], known: Mapping[str, OperationMeta]) -> OperationMeta | None:

@@ -42,6 +42,22 @@ class DiscardUnits:
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectUnit:
+    """Sends a correction of a failed unit, which replaces it.
+
+    Attributes:
+        unit: the failed unit's name or transaction id.
+        name: the correction's name, which no unit has had.
+        deltas: the correction's deltas as a JSON array, each as a record processor emits it; a unit's name in them
+            counts for nothing. At most :data:`MOST_CORRECTION` bytes.
+    """
+
+    unit: str
+    name: str
+    deltas: str
+
+
+@dataclass(frozen=True, slots=True)
 class SkipNumbers:
     """Gives up the numbers that are awaited, up to ``last`` (``uowOrder=dense``)."""
 
@@ -141,7 +157,10 @@ class ResetCheckpoints:
 
 
 UnitOperation: TypeAlias = RetryUnits | DiscardUnits
-OwnersOperation: TypeAlias = SkipNumbers | PauseApply | ResumeApply | HandOverLog
+MOST_CORRECTION = 300_000
+"""The most bytes of a correction's deltas: a request is an item of the log's table, which takes 400 KB."""
+
+OwnersOperation: TypeAlias = CorrectUnit | SkipNumbers | PauseApply | ResumeApply | HandOverLog
 FleetOperation: TypeAlias = AddDuty | RemoveDuty | ChangeDuty | MoveDuty | SetDormancy | ShutDownWorker | Rebalance
 AnyOperation: TypeAlias = UnitOperation | OwnersOperation | FleetOperation | ResetCheckpoints
 

@@ -6,11 +6,15 @@ announces outcomes that it has made durable.
 ==========================  =====================================  ====================================================
 the process that announces  outcomes are read                      requests are read
 ==========================  =====================================  ====================================================
-nobody                      at each look                           at each look
-a follower                  when it has announced some that the    every REQUESTS_S seconds
+nobody                      at each look; while no unit is         now and then
+                            unresolved, now and then
+a follower                  when it has announced some that the    now and then
                             log lacks, and every OUTCOMES_S
                             seconds
 ==========================  =====================================  ====================================================
+
+*Now and then* is at each fourth look, and at least every REQUESTS_S seconds. Each read of nothing costs a read unit,
+all day: without a unit there is no outcome to come, and a request is a person's, who can wait for a second.
 
 An announcement is a hint, and changes no decision: the owner copies only outcomes that it has read. An announcement
 that is lost, repeated, late, or from an apply job that was replaced costs a read or OUTCOMES_S seconds.
@@ -27,7 +31,10 @@ OUTCOMES_S: Final = 5.0
 """Seconds between two reads of outcomes that nobody has announced, while somebody announces."""
 
 REQUESTS_S: Final = 1.0
-"""Seconds between two reads of the inbox, while somebody announces outcomes."""
+"""The most seconds between two reads of the inbox, and of outcomes while there is no unit that may have one."""
+
+_LOOKS: Final = 4
+"""So many looks are between two such reads where that is less."""
 
 
 class Looking:
@@ -35,10 +42,12 @@ class Looking:
 
     Args:
         clock: returns seconds that never run backwards.
+        poll: seconds between two looks.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], poll: float) -> None:
         self._clock = clock
+        self._rarely = min(REQUESTS_S, _LOOKS * poll)
         self._announcers = 0
         self._told = -1
         self._outcomes_at: float | None = None
@@ -62,10 +71,16 @@ class Looking:
             self._told = last_id
             self.wake.set()
 
-    def outcomes_due(self, through: int) -> bool:
-        """Returns whether to read outcomes now, and notes the look; the log has all outcomes up to ``through``."""
+    def outcomes_due(self, through: int, *, unresolved: bool = True) -> bool:
+        """Returns whether to read outcomes now, and notes the look.
+
+        Args:
+            through: the log has all outcomes up to here.
+            unresolved: whether the log has a unit that may have an outcome to come.
+        """
         now = self._clock()
-        due = not self._announcers or self._told > through or _over(self._outcomes_at, OUTCOMES_S, now)
+        pause = OUTCOMES_S if self._announcers else 0.0 if unresolved else self._rarely
+        due = self._told > through or _over(self._outcomes_at, pause, now)
         if due:
             self._outcomes_at = now
         return due
@@ -73,7 +88,7 @@ class Looking:
     def requests_due(self) -> bool:
         """Returns whether to read the inbox now, and notes the look if so."""
         now = self._clock()
-        due = not self._announcers or _over(self._requests_at, REQUESTS_S, now)
+        due = _over(self._requests_at, self._rarely, now)
         if due:
             self._requests_at = now
         return due

@@ -117,7 +117,7 @@ class LogOwner:
         self._turns = TurnLag(self._watermark, uow, clock)
         self._reading_turn = ReadingTurn(self._watermark, self._turns, settings, clock)
         self._ending = Ending(self._watermark, uow)
-        self.looking = Looking(clock)
+        self.looking = Looking(clock, settings.poll)
         self._upkeep = LogUpkeep(store, settings, uow, mounted, audit, self._waiting, self.looking)
         self.state = state
         """The folded log, ahead of the store by the queued entries."""

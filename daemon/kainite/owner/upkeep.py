@@ -97,7 +97,7 @@ class LogUpkeep:
             LogUnavailableError: the store did not answer; the next run takes the remaining steps.
             LogFencedError: another owner has the partition.
         """
-        if self._looking.outcomes_due(owner.state.through):
+        if self._looking.outcomes_due(owner.state.through, unresolved=bool(owner.state.units)):
             await self._take_outcomes(owner)
         if self._looking.requests_due():
             await self._answering.answer_all(owner)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+_MOST_NAMES: Final = 8
 
 
 class CheckVerdict(StrEnum):
@@ -50,3 +53,9 @@ def wrong(about: str, found: str, mend: str) -> CheckFinding:
 def is_ready(findings: Iterable[CheckFinding]) -> bool:
     """Tells whether a load may begin."""
     return all(finding.verdict is not CheckVerdict.WRONG for finding in findings)
+
+
+def some_names(names: Sequence[str]) -> str:
+    """Returns the first names of a list, and how many more it has."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

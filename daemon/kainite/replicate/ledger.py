@@ -17,6 +17,7 @@ state       means
 prepared    ``init`` has made the tables; keys and indexes follow with the load
 loading     rows are being copied, or keys and indexes made; the apply job waits
 live        the target is the source as of S, and as of each later transaction that the apply job adds
+cut over    the target is written by others: no unit is applied, and no load empties it
 ==========  ===========================================================================================================
 
 Invariants:
@@ -29,6 +30,8 @@ Invariants:
    SHARE``); a load that begins, or goes on, takes that row ``FOR UPDATE`` first, and ends the sessions that hold it.
 4. A table is emptied only if ``kainite_load_table`` has it, in the transaction that sets its new position.
 5. In *live*, a delta is left out of its unit if the unit's commit LSN is before its table's position, and never else.
+6. *cut over* follows on *live* alone, and *live* on *cut over* where a person takes the cut-over back. ``begin`` lets
+   no load into a target that others may have written.
 
 From 1, 2 and 5: the rows at the first *live* are the source's as of S; of each unit, the target takes on exactly what
 it has not. So each state of the target from the first *live* on, with units applied in their order, is one that the
@@ -66,6 +69,7 @@ class LoadState(StrEnum):
     PREPARED = "prepared"
     LOADING = "loading"
     LIVE = "live"
+    CUT_OVER = "cut over"
 
 
 class CopyStep(msgspec.Struct, frozen=True, tag="copy"):
@@ -170,6 +174,7 @@ BEGIN: Final = """
     ON CONFLICT (log_partition) DO UPDATE SET
         generation = kainite_load.generation + 1, state = 'loading', position = NULL, snapshot = NULL, source = NULL,
         began_at = CURRENT_TIMESTAMP, seen_at = CURRENT_TIMESTAMP, live_at = NULL
+    WHERE kainite_load.state <> 'cut over'
     RETURNING generation"""
 
 GO_ON: Final = """
@@ -192,6 +197,14 @@ FINISH: Final = """
     UPDATE kainite_load l SET state = 'live', live_at = CURRENT_TIMESTAMP, snapshot = NULL
     WHERE log_partition = %s AND generation = %s AND state = 'loading' AND position IS NOT NULL
       AND NOT EXISTS (SELECT FROM kainite_load_step s WHERE s.log_partition = l.log_partition AND s.done_at IS NULL)"""
+
+CUT_OVER: Final = """
+    UPDATE kainite_load l SET state = 'cut over' WHERE log_partition = %s AND state = 'live'
+      AND NOT EXISTS (SELECT FROM kainite_load_table t WHERE t.log_partition = l.log_partition AND t.state <> 'live')"""
+
+IS_CUT_OVER: Final = "SELECT EXISTS (SELECT FROM kainite_load WHERE state = 'cut over')"
+
+MAKE_LIVE_AGAIN: Final = "UPDATE kainite_load SET state = 'live' WHERE log_partition = %s AND state = 'cut over'"
 
 SEEN: Final = """
     UPDATE kainite_load SET seen_at = CURRENT_TIMESTAMP WHERE log_partition = %s AND generation = %s"""

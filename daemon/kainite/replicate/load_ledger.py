@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import errors, sql
@@ -20,6 +20,13 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.tables import ReplicaTable, TableName
+
+T = TypeVar("T")
+
+WAS_CUT_OVER: Final = (
+    "the target was cut over, and others may have written in it: no load empties it. kainite replicate cutover --undo"
+    " makes it a replica again"
+)
 
 LOCK_WAIT_S: Final = 30
 """Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
@@ -137,6 +144,9 @@ class LoadLedger:
 
         Args:
             generation: an apply job's, below which the log has everything that it has as committed.
+
+        Raises:
+            CatalogueError: the target was cut over.
         """
         with self.alone():
             self._connection.execute(ledger.CLOSE_FENCE, (self._log, generation))
@@ -144,8 +154,15 @@ class LoadLedger:
             self.begin_generation()
 
     def begin_generation(self) -> None:
-        """Begins a load in the transaction of the caller, who has shut out all others."""
-        self.generation = _one(self._connection.execute(ledger.BEGIN, (self._log,)))[0]
+        """Begins a load in the transaction of the caller, who has shut out all others.
+
+        Raises:
+            CatalogueError: the target was cut over.
+        """
+        row = self._connection.execute(ledger.BEGIN, (self._log,)).fetchone()
+        if row is None:
+            raise CatalogueError(WAS_CUT_OVER)
+        self.generation = row[0]
 
     def go_on(self) -> None:
         """Goes on with a load that has a point: from now on no task of its earlier driver commits.
@@ -205,6 +222,26 @@ class LoadLedger:
         """Makes the load live; raises TargetFencedError where a step is left, or another driver has taken over."""
         if self._connection.execute(ledger.FINISH, (self._log, self.generation)).rowcount != 1:
             raise self.fenced()
+
+    def cut_over(self, last: Callable[[psycopg.Connection], T]) -> T:
+        """Shuts the apply job out for good, and makes the target *cut over*; all or nothing.
+
+        Args:
+            last: called in the transaction, when nobody applies any more; what it raises leaves the target live.
+
+        Raises:
+            TargetFencedError: the target is not live.
+        """
+        with self.transaction():
+            self._connection.execute(ledger.CLOSE_FENCE, (self._log, -1))
+            done = last(self._connection)
+            if self._connection.execute(ledger.CUT_OVER, (self._log,)).rowcount != 1:
+                raise self.fenced()
+            return done
+
+    def make_live_again(self) -> None:
+        """Takes a cut-over back; nothing where there was none."""
+        self._connection.execute(ledger.MAKE_LIVE_AGAIN, (self._log,))
 
     def rows(self, query: Any, *values: object) -> list[Any]:
         """Returns the rows of a query, by the names of its columns."""

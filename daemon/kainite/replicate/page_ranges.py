@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from kainite.replicate.tables import ReplicaTable, TablePart
+from kainite.replicate.tables import TablePart
 
 LEAST_PAGES: Final = 1024
 """Pages of a range at least, if the part has so many: 8 MiB, below which the commit outweighs the rows."""
@@ -45,7 +45,15 @@ class PageRange:
         return above if self.end is None else f"{above} AND ctid < '({self.end},0)'::tid"
 
 
-def pages_of_a_range(tables: Iterable[ReplicaTable], parallelism: int) -> int:
+class Parted(Protocol):
+    """A table whose rows are in parts."""
+
+    @property
+    def parts(self) -> tuple[TablePart, ...]:
+        """Returns where its rows are."""
+
+
+def pages_of_a_range(tables: Iterable[Parted], parallelism: int) -> int:
     """Returns how many pages a range has, for tables that ``parallelism`` tasks read at once."""
     pages = sum(part.pages for table in tables for part in table.parts)
     return min(max(pages // (parallelism * RANGES_PER_TASK), LEAST_PAGES), MOST_PAGES)

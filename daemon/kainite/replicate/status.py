@@ -17,6 +17,7 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.ledger import STATEMENT_STAGE, LoadState
 from kainite.replicate.load_ledger import FoundLoad, found_load
 from kainite.replicate.table_ledger import FOREIGN_KEYS_LEFT, READ_ALL, OwnLoadState, names_begin
+from kainite.replicate.verify_ledger import VerifyOutcome, latest_outcome
 
 _TABLES: Final = f"""
     SELECT table_schema AS schema, table_name AS name, count(*) AS ranges, count(done_at) AS ranges_done,
@@ -29,6 +30,8 @@ _STATEMENTS: Final = f"""
            coalesce(array_agg(table_schema || '.' || table_name || ': ' || cause ORDER BY step)
                     FILTER (WHERE cause IS NOT NULL), '{{}}') AS refused
     FROM kainite_load_step WHERE log_partition = %s AND stage >= {STATEMENT_STAGE}"""
+
+_AFTER_THE_LOAD: Final = (LoadState.LIVE, LoadState.CUT_OVER)
 
 
 class TableState(StrEnum):
@@ -71,7 +74,7 @@ class ReplicaStatus:
 
     Attributes:
         state: the load's state; None where there is no load.
-        consistent: whether the target is a state that the source had.
+        consistent: whether the target is a state that the source had; after a cut-over, what it was then.
         position: the consistent point; None where there is none yet.
         source: the source, as ``system identifier/database``.
         began_at, live_at: when the load began, and when it was live, in ISO 8601.
@@ -83,6 +86,7 @@ class ReplicaStatus:
         seconds: how long the load has run.
         seconds_left: how long it will run at the speed so far; None where that is not known.
         tables: the tables.
+        verified: the latest result of a comparison with the source; None where there is none.
     """
 
     state: LoadState | None
@@ -102,6 +106,7 @@ class ReplicaStatus:
     seconds: float | None = None
     seconds_left: float | None = None
     tables: tuple[TableStatus, ...] = ()
+    verified: VerifyOutcome | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Returns the status as it is printed with ``--json``."""
@@ -115,9 +120,9 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         connection: a session with the target.
         log_partition: the log's name there.
     """
-    load = found_load(connection, log_partition)
+    load, verified = found_load(connection, log_partition), latest_outcome(connection, log_partition)
     if load is None:
-        return ReplicaStatus(None, consistent=False)
+        return ReplicaStatus(None, consistent=False, verified=verified)
     cursor: psycopg.Cursor[Any] = connection.cursor(row_factory=namedtuple_row)
     rows = cursor.execute(_TABLES.encode(), (log_partition,)).fetchall()
     keys: Any = cursor.execute(_STATEMENTS.encode(), (log_partition,)).fetchone()
@@ -130,7 +135,7 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         seconds = _seconds(load)
     return ReplicaStatus(
         load.state,
-        consistent=load.state is LoadState.LIVE and all(table.state is TableState.LIVE for table in tables),
+        consistent=load.state in _AFTER_THE_LOAD and all(table.state is TableState.LIVE for table in tables),
         position=None if load.position is None else format_lsn(load.position),
         source=load.source,
         began_at=_iso(load.began_ms),
@@ -146,6 +151,7 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         seconds=seconds,
         seconds_left=_left(load.state, ranges, done, seconds),
         tables=tables,
+        verified=verified,
     )
 
 
@@ -211,7 +217,7 @@ def _table(row: Any, state: LoadState) -> TableStatus:
 
 
 def _state(row: Any, state: LoadState) -> TableState:
-    if state is LoadState.LIVE:
+    if state in _AFTER_THE_LOAD:
         return TableState.LIVE
     if row.cause is not None:
         return TableState.FAILED

@@ -9,7 +9,7 @@ import psycopg
 
 from kainite.base.errors import CatalogueError
 from kainite.replicate import ledger
-from kainite.replicate.findings import CheckFinding, fine, warning, wrong
+from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import FoundLoad, found_load, with_rows
 from kainite.replicate.plan import stages_of
@@ -17,7 +17,6 @@ from kainite.replicate.tables import ReplicaColumn, ReplicaTable, TableName, des
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.levels import precedence_map
 
-_MOST_NAMES: Final = 8
 _INIT: Final = "kainite replicate init --write makes the tables, where the target has none of them"
 
 _RIGHTS: Final = """
@@ -78,11 +77,11 @@ def _presence(
 ) -> Iterator[CheckFinding]:
     missing = [table.full_name for table in tables if table.place not in there]
     if missing:
-        yield wrong("tables", f"the target lacks {_some(missing)}", _INIT)
+        yield wrong("tables", f"the target lacks {some_names(missing)}", _INIT)
     elif tables:
         yield fine("tables", f"the target has all {len(tables)}")
     if outside := [name for name, _ in (table.place for table in there.values()) if name not in _schemas(catalogue)]:
-        yield wrong("settings", f"targetSchemas leaves out {_some(sorted(set(outside)))}",
+        yield wrong("settings", f"targetSchemas leaves out {some_names(sorted(set(outside)))}",
                     f"targetSchemas = {', '.join(sorted({*_schemas(catalogue), *outside}))}")  # fmt: skip
 
 
@@ -158,19 +157,18 @@ def _emptiness(
     target: psycopg.Connection, tables: Sequence[ReplicaTable], load: FoundLoad | None, log_partition: str
 ) -> CheckFinding:
     if load is not None and load.state is not LoadState.PREPARED:
-        told = {LoadState.LOADING: "a load was begun; it goes on, or begins anew", LoadState.LIVE: "is live"}
+        told = {
+            LoadState.LOADING: "a load was begun; it goes on, or begins anew",
+            LoadState.LIVE: "is live",
+            LoadState.CUT_OVER: "the target was cut over: nothing is loaded or applied any more",
+        }
         return fine("rows", told[load.state])
     known = set()
     if load is not None:
         known = {(schema, name) for schema, name, *_ in target.execute(ledger.POSITIONS, (log_partition,))}
     full = [".".join(name) for name in with_rows(target, [t.place for t in tables if t.place not in known])]
     if full:
-        return wrong("rows", f"the target is not empty: {_some(full)}", f"TRUNCATE {', '.join(full)}")
+        return wrong("rows", f"the target is not empty: {some_names(full)}", f"TRUNCATE {', '.join(full)}")
     size = sum(table.bytes for table in tables)
     return fine("rows", f"the target is empty; it needs about {size / 2**30:.2f} GiB of disk, indexes on top, and as"
                 " much WAL meanwhile")  # fmt: skip
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -24,6 +24,7 @@ from kainite.settings.loading.examination import Examination, examine, load
 from kainite.settings.sections.apply import ApplySettings, AwsFrom, Consistency, OnFailure, TargetTriggers
 from kainite.settings.sections.aws import AwsSettings, ClientSettings
 from kainite.settings.sections.child import ChildProtocol, ChildSettings
+from kainite.settings.sections.console import ConsoleSettings, RowDisplay
 from kainite.settings.sections.extract import ExtractMode, ExtractOffsets, ExtractSettings, ExtractSpread
 from kainite.settings.sections.fleet import FleetSettings
 from kainite.settings.sections.leases import LeaseSettings
@@ -44,6 +45,7 @@ __all__ = [
     "ChildSettings",
     "ClientSettings",
     "Consistency",
+    "ConsoleSettings",
     "Examination",
     "ExtractMode",
     "ExtractOffsets",
@@ -62,6 +64,7 @@ __all__ = [
     "OnEmptyAnswer",
     "OnFailure",
     "Retrieval",
+    "RowDisplay",
     "S3Folder",
     "ServiceSettings",
     "Settings",

@@ -9,6 +9,7 @@ from kainite.settings.key import section
 from kainite.settings.sections.apply import ApplySettings
 from kainite.settings.sections.aws import AwsSettings
 from kainite.settings.sections.child import ChildSettings
+from kainite.settings.sections.console import ConsoleSettings
 from kainite.settings.sections.extract import ExtractSettings
 from kainite.settings.sections.fleet import FleetSettings
 from kainite.settings.sections.leases import LeaseSettings
@@ -58,6 +59,7 @@ class Settings:
     extract: ExtractSettings = field(default_factory=ExtractSettings, metadata=section("The extractor"))
     service: ServiceSettings = field(default_factory=ServiceSettings, metadata=section("The log's service"))
     fleet: FleetSettings = field(default_factory=lambda: FleetSettings(""), metadata=section("The fleet's duties"))
+    console: ConsoleSettings = field(default_factory=ConsoleSettings, metadata=section("The console"))
     ignored: tuple[str, ...] = ()
     unknown: tuple[UnknownKey, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -2,9 +2,10 @@
 
 The rule is one-sided. Values that are equal to the target must get the same spelling. Values that differ
 may get the same spelling too, which costs parallelism and never correctness. Therefore text loses its trailing
-spaces (``char(n)`` ignores them, ``varchar(n)`` may cut them off), numbers are rounded to the
-column's scale, and all opaque values are spelled alike. An empty spelling stands for several values; any other one for
-a single value, but for the spaces at the end of text.
+spaces (``char(n)`` ignores them, ``varchar(n)`` may cut them off), binary strings lose their trailing zeros
+(``binary(n)`` adds them), numbers are rounded to the column's scale, and all opaque values are spelled alike. An empty
+spelling stands for several values; any other one for a single value, but for the spaces at the end of text and the
+zeros at the end of binary strings.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TypeAlias
 
 from kainite.base.errors import DeltaError
 from kainite.uow.catalogue.tables import Column, TypeFamily
+from kainite.uow.collations import general_ci, swedish_ci
 from kainite.uow.delta import Json
 
 Canonical: TypeAlias = Callable[[Json], str]
@@ -29,6 +31,7 @@ _MOST_WHOLE = 2**63
 _STORED = Context(prec=1_001, rounding=ROUND_HALF_UP, Emax=999_999, Emin=-999_999)
 _SCALE = re.compile(r"(?:numeric|decimal)\s*\(\s*\d+\s*(?:,\s*(-?\d+)\s*)?\)", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-f]{32}")
+_HEXADECIMAL = re.compile(r"\\x(?:[0-9A-Fa-f]{2})*")
 _TRUE = frozenset({"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"})
 _FALSE = frozenset({"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"})
 _FAR_DAY = re.compile(r"(\d{4,7})-(\d\d)-(\d\d)(?:[ T][\d:.+-]*)?( BC)?")
@@ -111,6 +114,28 @@ def _text(value: Json) -> str:
     raise DeltaError(f"{_shown(value)} is no text")
 
 
+def _general_ci(value: Json) -> str:
+    return general_ci(_text(value))
+
+
+def _swedish_ci(value: Json) -> str:
+    return swedish_ci(_text(value))
+
+
+def bytes_of(value: Json) -> bytes:
+    """Returns a binary string; raises DeltaError for a value that is no text, or not in UTF-8."""
+    if type(value) is not str:
+        raise DeltaError(f"{_shown(value)} is no binary string")
+    try:
+        return bytes.fromhex(value[2:]) if _HEXADECIMAL.fullmatch(value) else value.encode()
+    except UnicodeEncodeError:
+        raise DeltaError(f"{_shown(value)} is not in UTF-8") from None
+
+
+def _bytes(value: Json) -> str:
+    return "x" + bytes_of(value).rstrip(b"\0").hex()
+
+
 def _boolean(value: Json) -> str:
     if type(value) is bool:
         return "t" if value else "f"
@@ -158,6 +183,9 @@ def _shown(value: Json) -> str:
 _BY_FAMILY: Mapping[TypeFamily, Canonical] = {
     TypeFamily.INTEGER: _integer,
     TypeFamily.TEXT: _text,
+    TypeFamily.GENERAL_CI: _general_ci,
+    TypeFamily.SWEDISH_CI: _swedish_ci,
+    TypeFamily.BYTES: _bytes,
     TypeFamily.BOOLEAN: _boolean,
     TypeFamily.UUID: _uuid,
     TypeFamily.DATE: _date,

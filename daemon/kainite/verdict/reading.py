@@ -77,7 +77,7 @@ class FactsReader:
         self._asked = (*_own_pages(settings), *asked)
         self._clock = clock
         self._sleep = sleep
-        dynamodb = client("dynamodb", _hurried(settings.aws))
+        dynamodb = client("dynamodb", hurried(settings.aws))
         self._log = DynamoDBStore(dynamodb, settings.log.table, token=False)
         self._leases = LeaseTable(dynamodb, settings.leases.table)
         self._fleet = DynamoDBFleetStore(dynamodb, settings.fleet.table, settings.fleet.history_days)
@@ -181,5 +181,6 @@ def _own_pages(settings: Settings) -> tuple[tuple[str, int], ...]:
     return tuple((settings.metrics.host, port) for port in ports if port)
 
 
-def _hurried(aws: AwsSettings) -> AwsSettings:
+def hurried(aws: AwsSettings) -> AwsSettings:
+    """Returns settings for a client for whose answer a person waits: short times, one try."""
     return replace(aws, connect_timeout=CALL_S, read_timeout=CALL_S, tries=1)

@@ -14,6 +14,7 @@ from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.runner import Runner
 from kainite_spark.targets.contract import Target
+from kainite_spark.targets.stop_requests import StopRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class ApplyEnvironment:
         feed: brings the log's entries as they become durable, and announces outcomes; None means that the job reads the
             log in the store.
         adopts: whether the target is taken as it is, whatever the log has as committed.
+        stops: the requests of comparisons that the job stops for; None for a target that has none.
     """
 
     settings: ApplySettings
@@ -49,6 +51,7 @@ class ApplyEnvironment:
     health: JobHealth = field(default_factory=JobHealth)
     feed: LogFeed | None = None
     adopts: bool = False
+    stops: StopRequests | None = None
 
 
 @dataclass(slots=True)

@@ -7,7 +7,9 @@ partition, which this job alone writes::
 
 :mod:`kainite_spark.driver.micro_batches` does the steps from the fence to the run, and tidies up. After a round in
 which the target refused a unit for the first time, the job reads the target's catalogue again
-(:mod:`kainite_spark.driver.current_target`), so that no unit fails for an old one.
+(:mod:`kainite_spark.driver.current_target`), so that no unit fails for an old one. Before it selects units, it may
+stand still for an instant where a comparison of source and target asks for that
+(:mod:`kainite_spark.driver.stop_point`).
 
 A person may discard a unit that is not failed, while a task has it or the target does not answer. Such a unit comes
 into no micro-batch any more; before the next one begins, the job closes the fence, and the target's acknowledgement
@@ -71,6 +73,7 @@ from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
 from kainite_spark.driver.pace import Pace
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
+from kainite_spark.driver.stop_point import StopPoint
 from kainite_spark.plan.backlog import Backlog, Selection
 from kainite_spark.plan.passing import MAY_TOUCH, OVERTAKEN
 
@@ -152,6 +155,7 @@ class _ApplyLoop:
         )
         self._follower = LogFollower(environment.store, environment.partition, new_backlog, environment.feed, payloads)
         self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
+        self._stop_point = StopPoint(environment.stops, outcomes.generation)
         self._schemes = 0
         self._is_stale = False  # whether the target's catalogue is to be read again
         self._paused: OperationMeta | None = None
@@ -209,7 +213,7 @@ class _ApplyLoop:
             elif once and (self._paused or not self._backlog.delayed):
                 break
             else:
-                self._wait(pause)
+                self._wait(min(pause, self._stop_point.longest_wait))
                 pause = min(pause * 1.5, max(idle, LONGEST_IDLE_S))
         patiently(self._tidy, self._stop)
 
@@ -256,10 +260,28 @@ class _ApplyLoop:
             self._micro_batches.read_catalogue(self._stop)
         self._discard()
         self._stop_at_failure()
-        selection = self._backlog.take(self._settings.max_units, MAX_DELTAS, time.monotonic())
+        selection = self._select()
         if selection.units:
             self._apply(selection)
         return len(selection.units)
+
+    def _select(self) -> Selection:
+        """Selects the units of the next micro-batch; stands still before it where a comparison asks for that."""
+        self._stop_point.look(self._backlog)
+        selection = self._take()
+        if not selection.units and self._stop_point.is_reached(self._backlog):
+            self._stop_point.hold(self._backlog, self._closed, self._stop.wait)
+            selection = self._take()
+        self._stop_point.begins(selection.units)
+        return selection
+
+    def _take(self) -> Selection:
+        return self._backlog.take(self._settings.max_units, MAX_DELTAS, time.monotonic())
+
+    def _closed(self) -> int:
+        """Shuts out all tasks; returns the number with which the fence is closed."""
+        self._micro_batches.close(())
+        return self._micro_batches.mark.micro_batch
 
     def _poll(self, *, strong: bool) -> None:
         """Folds the log's new entries; notes if the daemon may have read another catalogue than this job."""

@@ -20,14 +20,14 @@ from typing import Final
 
 import psycopg
 
-from kainite.base.errors import SourceError
+from kainite.base.errors import CatalogueError, SourceError
 from kainite.base.logs import event
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.ends import ReplicaEnds, source_session
 from kainite.replicate.keeper import kept_snapshot
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import FoundLoad, LoadLedger
+from kainite.replicate.load_ledger import WAS_CUT_OVER, FoundLoad, LoadLedger
 from kainite.replicate.plan import load_steps
 from kainite.replicate.preparation import check_ready
 from kainite.replicate.session_checks import look_at_sessions
@@ -77,7 +77,7 @@ class LoadJob:
         Raises:
             SettingsError: source or target are behind a pooler in transaction mode.
             SourceError: no point could be made, the slot is missing, or snapshots were lost again and again.
-            CatalogueError: the target has rows from elsewhere, or its foreign keys form a cycle.
+            CatalogueError: the target has rows from elsewhere, or was cut over, or its foreign keys form a cycle.
             TargetRejectedError: steps were refused; the message has the causes.
             TargetFencedError: another load has taken over.
             TargetError: another load runs.
@@ -88,6 +88,8 @@ class LoadJob:
         ledger = LoadLedger(self.connection, self.ends.log_partition)
         ledger.create()
         found = ledger.found()
+        if found is not None and found.state is LoadState.CUT_OVER:
+            raise CatalogueError(WAS_CUT_OVER)
         if found is not None and found.state is LoadState.LIVE and not anew:
             make_foreign_keys(self.connection, self.ends.log_partition)
             return found

@@ -67,7 +67,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
@@ -136,6 +136,7 @@ class Backlog:
         self._passing = Passing(units, self._schemes)
         self._met: dict[int, str] = {}  # why the target did not take a unit in progress at its latest try
         self._unreported = Unreported()
+        self._behind: Callable[[UnitState], bool] | None = None
 
     @property
     def waiting(self) -> int:
@@ -166,6 +167,22 @@ class Backlog:
     def withdrawn(self) -> Mapping[int, str | None]:
         """Returns the units of which the target has to tell whether they are committed or discarded."""
         return MappingProxyType(self._withdrawn)
+
+    @property
+    def at_stop(self) -> bool:
+        """Tells whether only units are left to run that lie behind the stop, delayed units excepted."""
+        if self._behind is None or self._again or self._in_front.tid is not None or not self._waiting:
+            return False
+        return self._behind(self._units[self._waiting[0]])
+
+    def stop_before(self, behind: Callable[[UnitState], bool] | None) -> None:
+        """Selects no waiting unit from now on from the first one for which ``behind`` is true; None: any unit."""
+        self._behind = behind
+
+    def in_front_of_stop(self) -> Iterator[tuple[UnitState, UnitStatus, str | None]]:
+        """Yields the unresolved units in front of the stop with their statuses and causes, when :attr:`at_stop`."""
+        for tid in sorted(tid for tid in self.unresolved() if tid < self._waiting[0]):
+            yield self._units[tid], *self._status(tid)
 
     def know(self, scheme_id: str, scheme: Scheme) -> None:
         """Registers a scheme that units name."""
@@ -337,6 +354,8 @@ class Backlog:
         deltas = 0
         while self._waiting and len(chosen) < max_units:
             unit = self._units[self._waiting[0]]
+            if self._behind is not None and self._behind(unit):
+                break
             if chosen and (deltas + unit.count > max_deltas or not _comparable(chosen[0], unit)):
                 break
             if self._passing.corrects_the_same(unit, chosen):

@@ -108,6 +108,18 @@ class HookSwitch(Protocol):
         """Closes the connection, if there is one."""
 
 
+def leading_to(hooked: Iterable[str], catalogue: Catalogue) -> frozenset[str]:
+    """Returns the tables of which a change reaches one of ``hooked``, there or by foreign keys with actions."""
+    above = {name: {key.parent for key in table.foreign_keys if key.acts} for name, table in catalogue.tables.items()}
+    found = set(hooked)
+    todo = list(found)
+    while todo:
+        parents = above.get(todo.pop(), set()) & catalogue.tables.keys() - found
+        found |= parents
+        todo.extend(parents)
+    return frozenset(found)
+
+
 def refusal(unwanted: Collection[Hook]) -> str:
     """Returns what is said of hooks that may not fire."""
     listed = "; ".join(map(str, unwanted))

@@ -11,6 +11,7 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.hooks import HookPolicy, HookSwitch
 from kainite_spark.targets.schema import Schema
+from kainite_spark.targets.stop_requests import StopRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class TargetOpener:
         open: returns a target; opens no connection and starts no process.
         hooks: returns the target whose triggers and rules are looked at; None for a kind that has none to look at.
         most_units: returns how many units a group has at most; a kind that loads fewer at once says so.
+        stops: returns the requests of comparisons in a target, given its URL and the log's name there; None for a kind
+            that is not compared.
         look: yields, for ``kainite doctor``, what the role may not do there; None for a kind that has nothing to ask.
     """
 
@@ -64,3 +67,4 @@ class TargetOpener:
     most_units: Callable[[ApplySettings], int] = _group_units
     hooks: Callable[[TargetRequest], HookSwitch] | None = None
     look: Callable[[TargetRequest], Iterable[DoctorFinding]] | None = None
+    stops: Callable[[str, str], StopRequests] | None = None

@@ -11,6 +11,7 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.hooks import HookSwitch
 from kainite_spark.targets.opener import TargetOpener, TargetRequest
+from kainite_spark.targets.stop_requests import StopRequests
 
 
 def open_target(
@@ -46,6 +47,17 @@ def open_hooks(url: str, catalogue: Catalogue, apply: ApplySettings) -> HookSwit
     """
     hooks = _opener(url).hooks
     return None if hooks is None else hooks(TargetRequest(url, catalogue, None, apply, MarkersSettings()))
+
+
+def open_stops(url: str, log_partition: str) -> StopRequests | None:
+    """Returns the requests of comparisons in a target; None for a kind that is not compared.
+
+    Args:
+        url: the target.
+        log_partition: the log's name there.
+    """
+    stops = _opener(url).stops
+    return None if stops is None else stops(url, log_partition)
 
 
 def look_at_kind(request: TargetRequest) -> Iterable[DoctorFinding]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from http.server import BaseHTTPRequestHandler
+from typing import Any, ClassVar
 
 import pytest
+from botocore.exceptions import ProxyConnectionError
 from botocore.loaders import JSONFileLoader
 
 from kainite.aws.clients import client
 from kainite.base.errors import SettingsError
 from kainite.settings import AwsSettings, ClientSettings
+from support.http_double import DoubleServer
 
 
 def test_each_service_has_its_own_endpoint() -> None:
@@ -73,3 +76,31 @@ def address(s3: Any) -> str:
     """Returns the address that an object is fetched from."""
     url = s3.generate_presigned_url("get_object", Params={"Bucket": "orders", "Key": "k"})
     return str(url).partition("?")[0]
+
+
+class ClosedProxy(BaseHTTPRequestHandler):
+    """Notes where it should connect to, and refuses."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_CONNECT(self) -> None:
+        self.asked.append(self.path)
+        self.send_error(403)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_calls_go_through_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    proxy = DoubleServer(ClosedProxy)
+    monkeypatch.setenv("HTTPS_PROXY", proxy.endpoint)
+    made = client("kinesis", AwsSettings("eu-north-1", tries=1))
+    try:
+        with pytest.raises(ProxyConnectionError):
+            made.list_streams()
+    finally:
+        made.close()
+        proxy.close()
+    assert set(ClosedProxy.asked) == {"kinesis.eu-north-1.amazonaws.com:443"}

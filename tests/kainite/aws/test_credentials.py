@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,6 +15,7 @@ from kainite.aws.clients import client
 from kainite.base.errors import SettingsError
 from kainite.settings import AwsSettings, ClientSettings
 from kainite.settings.credentials import parse_chain
+from support.http_double import DoubleServer
 
 ROLE = "StsAssumeRoleCredentialsProvider|arn:aws:iam::123456789012:role/reader|kainite"
 
@@ -97,3 +100,51 @@ def test_a_role_that_cannot_be_assumed_leaves_it_to_the_rest(monkeypatch: pytest
 def test_a_chain_without_credentials_is_an_error_that_names_it() -> None:
     with pytest.raises(SettingsError, match="none of ContainerCredentialsProvider has any on this host"):
         client("kinesis", settings("ContainerCredentialsProvider"))
+
+
+class PodIdentityAgent(BaseHTTPRequestHandler):
+    """EKS's agent on a node: hands out a role's keys for a pod's token."""
+
+    tokens: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.tokens.append(self.headers["Authorization"])
+        keys = {
+            "AccessKeyId": "PODKEY", "SecretAccessKey": "s", "Token": "t", "Expiration": "2999-01-01T00:00:00Z",
+        }  # fmt: skip
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(keys).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("chain", ["DefaultCredentialsProvider", "ContainerCredentialsProvider"])
+def test_a_pods_identity_is_asked_for_with_its_token(
+    chain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("of the pod")
+    agent = DoubleServer(PodIdentityAgent)
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{agent.endpoint}/v1/credentials")
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "token"))
+    try:
+        assert key_of(client("kinesis", settings(chain))) == "PODKEY"
+    finally:
+        agent.close()
+    assert PodIdentityAgent.tokens[-1] == "of the pod"
+
+
+@pytest.mark.parametrize(
+    "chain",
+    ["DefaultCredentialsProvider", "WebIdentityTokenFileCredentialsProvider", f"{ROLE}|endpointRegion=eu-north-1"],
+    ids=["default", "named", "a role of another account behind it"],
+)
+def test_a_service_accounts_token_is_changed_for_a_role(
+    chain: str, tmp_path: Path, moto_endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("of the service account")
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "token"))
+    monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/pod")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", moto_endpoint)
+    assert key_of(client("kinesis", settings(chain))).startswith("ASIA")

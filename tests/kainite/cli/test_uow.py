@@ -159,3 +159,15 @@ async def test_a_unit_that_is_not_there_cannot_be_shown(log_world: LogWorld) -> 
     status, _, errors = await log_world.kainite("uow", "show", "nobody")
     assert status == 1
     assert errors.startswith("kainite: no unit 'nobody' is in the log")
+
+
+async def test_a_correction_is_read_from_what_show_prints_and_judged_by_the_owner(log_world: LogWorld) -> None:
+    file = log_world.properties.with_name("fixed.json")
+    file.write_text('{"deltas": [{"table": "t", "op": "upsert", "key": {"id": 1}, "row": {"id": 1, "v": 1.10}}]}')
+    words = ("uow", "correct", "bad", "--as", "bad-fixed", "--deltas", str(file), "--yes")
+    status, _, errors = await log_world.kainite(*words)
+    assert (status, errors) == (1, "kainite: the target's catalogue is not known here\n")
+    file.write_text('{"deltas": 7}')
+    status, _, errors = await log_world.kainite(*words)
+    assert status == 2
+    assert "it has no array of deltas" in errors

@@ -37,7 +37,7 @@ def double() -> Iterator[KinesisDouble]:
 
 @pytest.fixture
 def unready(double: KinesisDouble, dynamodb: Any, tmp_path: Path) -> Iterator[World]:
-    """A world whose stream does what a test says."""
+    """Yields a world whose stream does what a test says."""
     config = Config(retries={"total_max_attempts": 1})
     kinesis = boto3.client("kinesis", endpoint_url=double.endpoint, region_name="us-east-1", config=config)
     yield World(kinesis, dynamodb, unique("stream"), tmp_path)
@@ -70,7 +70,7 @@ async def test_a_child_that_prints_without_end_and_answers_nothing_hangs(world: 
     script = {"processRecords": [["stderr", "retrying\n"], ["flood", 10**9, "still there\n"]]}
     async with world.consumer(scripted(script)) as (consumer, _):
         await until(lambda: health(consumer) is Health.HUNG)
-        assert consumer.status().stderr == "retrying"
+        await until(lambda: consumer.status().stderr == "retrying")
 
 
 async def test_a_shard_whose_iterator_stands_still_is_stalled_and_one_without_records_is_quiet(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from kainite.owner.looking import OUTCOMES_S, REQUESTS_S, Looking
 
+POLL_S = 0.25
+
 
 class Clock:
     now = 0.0
@@ -12,14 +14,30 @@ class Clock:
         return self.now
 
 
-def test_without_announcements_every_look_reads() -> None:
-    looking = Looking(Clock())
-    assert all(looking.outcomes_due(through=5) and looking.requests_due() for _ in range(3))
+def test_without_announcements_every_look_reads_outcomes_while_a_unit_may_have_one() -> None:
+    clock = Clock()
+    looking = Looking(clock, POLL_S)
+    assert all(looking.outcomes_due(through=5) for _ in range(3))
+    assert not looking.outcomes_due(through=5, unresolved=False)
+    clock.now += REQUESTS_S
+    assert looking.outcomes_due(through=5, unresolved=False)
+    assert not looking.outcomes_due(through=5, unresolved=False)
+    assert looking.outcomes_due(through=5), "a unit has come"
+
+
+def test_a_log_that_is_looked_at_often_is_asked_each_fourth_time() -> None:
+    clock = Clock()
+    looking = Looking(clock, 0.01)
+    asked = []
+    for _ in range(9):
+        asked.append(looking.requests_due())
+        clock.now += 0.0101
+    assert asked == [True, False, False, False, True, False, False, False, True]
 
 
 def test_with_announcements_outcomes_are_read_when_they_are_told_or_after_long() -> None:
     clock = Clock()
-    looking = Looking(clock)
+    looking = Looking(clock, POLL_S)
     with looking.announced():
         assert looking.outcomes_due(-1), "nobody knows what was written before"
         assert not looking.outcomes_due(-1)
@@ -35,7 +53,7 @@ def test_with_announcements_outcomes_are_read_when_they_are_told_or_after_long()
 
 
 def test_an_announcement_that_is_repeated_or_late_wakes_nobody() -> None:
-    looking = Looking(Clock())
+    looking = Looking(Clock(), POLL_S)
     looking.told(4)
     looking.wake.clear()
     looking.told(4)
@@ -45,7 +63,7 @@ def test_an_announcement_that_is_repeated_or_late_wakes_nobody() -> None:
 
 def test_the_inbox_is_read_now_and_then() -> None:
     clock = Clock()
-    looking = Looking(clock)
+    looking = Looking(clock, POLL_S)
     with looking.announced():
         assert looking.requests_due()
         assert not looking.requests_due()

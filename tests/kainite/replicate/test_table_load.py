@@ -13,7 +13,7 @@ from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.ledger import CopyStep, LoadStep
 from kainite.replicate.load_ledger import LoadLedger
-from kainite.replicate.table_ledger import OwnLoadState, load_name, names_begin
+from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.table_load import TableLoad
 from kainite.replicate.tables import ReplicaTable
 
@@ -103,8 +103,3 @@ def test_a_replica_has_one_source(target: psycopg.Connection) -> None:
     target.execute("UPDATE kainite_load SET source = '8/shop', state = 'live' WHERE log_partition = 'log/0'")
     with pytest.raises(SourceError, match="loaded from 8/shop, and this source is 7/shop"):
         load.plan(POINT, ITEM, [COPY])
-
-
-def test_names_of_loads_are_those_of_one_log_alone() -> None:
-    assert load_name("log/0", ("a", "b")).startswith(names_begin("log/0"))
-    assert not load_name("log/01", ("a", "b")).startswith(names_begin("log/0"))

@@ -1,7 +1,7 @@
 """Every reader of a catalogue on a schema with everything in it: what it reads is in a file beside the schema.
 
-Two readings of the same schema must be equal whatever reads it: the files were written by another implementation, which
-asked the databases through SQLAlchemy.
+Two readings of the same schema must be equal whatever reads it: the files of PostgreSQL and SQLite were written by
+another implementation, which asked the databases through SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import psycopg
 
 from kainite.uow.catalogue.file import dumps, loads, read_catalogue
 from kainite.uow.catalogue.reflection import reflect
+from support.mariadb_server import run_script
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -33,3 +34,11 @@ def test_sqlite(tmp_path: Path) -> None:
     found = reflect(f"sqlite:///{tmp_path / 'target.db'}")
     assert found == read_catalogue(GOLDEN / "sqlite.json")
     assert loads(dumps(found)) == found
+
+
+def test_mariadb(mariadb: str) -> None:
+    run_script(mariadb, (GOLDEN / "mariadb.sql").read_text())
+    found = dumps(reflect(mariadb, []))
+    name = mariadb.partition("?")[0].rpartition("/")[2]  # a database of the test's own
+    assert found.replace(f'"{name}"'.encode(), b'"shop"') == (GOLDEN / "mariadb.json").read_bytes()
+    assert dumps(loads(found)) == found

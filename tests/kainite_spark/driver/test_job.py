@@ -652,3 +652,13 @@ def test_a_job_that_runs_is_paused_and_goes_on(world: World) -> None:
     finally:
         world.stop.set()
         running.join()
+
+
+def test_a_correction_that_a_person_sends_takes_the_failed_units_place(world: World) -> None:
+    world.log.unit("A", insert(1, -1), note("A"))
+    world.log.unit("B", update(1, 5), note("B"))
+    world.apply()
+    assert world.log.statuses() == {"A": FAILED, "B": BLOCKED}
+    assert world.log.correct("A", "A-fixed", insert(1, 1), note("A-fixed")) == "ok"
+    world.apply()
+    assert (world.items(), world.journal(), world.log.statuses()) == ({1: 5}, ["A-fixed", "B"], {})

@@ -92,7 +92,7 @@ def consistent_snapshot(
             lsn, snapshot = _create(connection)
             _lock(connection, tables(connection))
         except _LockTimedOutError as error:
-            raise SourceError(_in_the_way(url, str(error), time.monotonic() - began)) from None
+            raise SourceError(in_the_way(url, str(error), time.monotonic() - began)) from None
         yield ConsistentPoint(lsn, snapshot, identity)
     finally:
         connection.finish()
@@ -160,8 +160,17 @@ def _patient(connection: pq.abc.PGconn, command: str) -> pq.abc.PGresult:
     return result
 
 
-def _in_the_way(url: str, cause: str, waited: float) -> str:
-    """Returns a message that names who is in the way."""
+def in_the_way(url: str, cause: str, waited: float) -> str:
+    """Returns a message that names who is in the way of a consistent point.
+
+    Args:
+        url: the source.
+        cause: what the server said.
+        waited: seconds that were waited.
+
+    Raises:
+        psycopg.Error: the source does not answer.
+    """
     with connect_sql(url, "kainite snapshot") as connection:
         found = [row[0] for row in connection.execute(_IN_THE_WAY, {"waited": waited})]
     who = "; ".join(found) or "no transaction that is open for so long any more"

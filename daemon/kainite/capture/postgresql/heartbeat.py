@@ -25,6 +25,7 @@ import psycopg
 
 from kainite.base import display
 from kainite.base.redaction import learn, redacted, secrets_in_url
+from kainite.capture.postgresql.source_reach import SESSION_NAME
 
 PREFIX: Final = "kainite.heartbeat"
 _WRITE: Final = "SELECT pg_logical_emit_message(true, %s, '')"
@@ -66,7 +67,11 @@ class Heartbeat:
         try:
             if self._connection is None or self._connection.closed:
                 self._connection = psycopg.connect(
-                    self._url, autocommit=True, connect_timeout=_CONNECT_LIMIT_S, options=_OPTIONS
+                    self._url,
+                    autocommit=True,
+                    connect_timeout=_CONNECT_LIMIT_S,
+                    options=_OPTIONS,
+                    application_name=SESSION_NAME,
                 )
             self._connection.execute(_WRITE, [PREFIX])
         except psycopg.Error as error:

@@ -11,7 +11,7 @@ from psycopg import pq
 
 from kainite.base.errors import SourceError
 from kainite.base.redaction import learn, redacted, secrets_in_url
-from kainite.capture.postgresql.source_reach import reached_by
+from kainite.capture.postgresql.source_reach import SESSION_NAME, reached_by
 from kainite.targets.postgresql.text_forms import as_options
 
 # PostgreSQL sends values as this session would print them; with an empty path, names of tables with their schemas.
@@ -28,7 +28,9 @@ def connect(url: str) -> pq.abc.PGconn:
     """
     learn(secrets_in_url(url))
     try:
-        text = reached_by(url, replication="database", client_encoding="UTF8", options=_OPTIONS)
+        text = reached_by(
+            url, replication="database", client_encoding="UTF8", options=_OPTIONS, application_name=SESSION_NAME
+        )
     except psycopg.Error as error:
         raise SourceError(f"the source's connection URL is wrong: {one_line(str(error).encode())}") from None
     connection = pq.PGconn.connect(text.encode())

@@ -16,7 +16,7 @@ import psycopg
 
 from kainite.base.errors import SourceError
 from kainite.base.redaction import learn, redacted, secrets_in_url
-from kainite.capture.postgresql.source_reach import reached_by
+from kainite.capture.postgresql.source_reach import SESSION_NAME, reached_by
 
 LOOK_EVERY_S: Final = 10.0
 """Seconds between two looks at the publication: so long may a table's changes be missing before that is told."""
@@ -83,7 +83,9 @@ class SourceCatalogue:
         self._look_at = 0.0
         learn(secrets_in_url(url))
         with _as_source_error():
-            self._connection = psycopg.connect(reached_by(url), autocommit=True, client_encoding="UTF8")
+            self._connection = psycopg.connect(
+                reached_by(url, application_name=SESSION_NAME), autocommit=True, client_encoding="UTF8"
+            )
 
     def look(self, *, soon: bool = False) -> None:
         """Looks at the publication, if the last look is long enough ago.

@@ -17,6 +17,9 @@ CONNECT_S: Final = 10
 """Seconds for each host that is tried, where neither the URL nor ``PGCONNECT_TIMEOUT`` says it: a host that answers
 nothing must be told as away before the extractor's answer is late."""
 
+SESSION_NAME: Final = "kainite extract"
+"""How the source lists the extractor's sessions."""
+
 _AWAY: Final = frozenset({pq.Ping.REJECT, pq.Ping.NO_RESPONSE})
 """The server is starting up, shutting down or recovering; or nothing answers there, or the name is not found."""
 

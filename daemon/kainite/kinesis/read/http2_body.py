@@ -17,7 +17,7 @@ WINDOW: Final = 2**20
 """Bytes that a server may send ahead of the reader: half a second of a shard's 2 MB/s."""
 
 
-class Connection(Protocol):
+class CrtConnection(Protocol):
     """The methods used of awscrt's connection."""
 
     def close(self) -> object: ...
@@ -31,7 +31,7 @@ class Http2Body:
         read_timeout: seconds to wait for the head, and for each chunk.
     """
 
-    def __init__(self, connection: Connection, read_timeout: float) -> None:
+    def __init__(self, connection: CrtConnection, read_timeout: float) -> None:
         self._connection = connection
         self._read_timeout = read_timeout
         self._head: Future[tuple[int, dict[str, str]]] = Future()

@@ -49,7 +49,7 @@ from kainite.log.format.entry import (
 )
 from kainite.log.state.ended_units import EndedUnits, on_time_name
 from kainite.log.state.open_unit import OpenUnit
-from kainite.log.state.operations import Operations
+from kainite.log.state.operations import DoneOperations
 from kainite.log.state.ordinal_pages import ordinals_in
 from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.unit_state import UnitState
@@ -99,7 +99,7 @@ class FoldedLog:
         self.latest_time: tuple[int, str] | None = None
         self.started_ms: int | None = None
         """The log's beginning, where it is not the beginning of the shards (:mod:`kainite.log.client`)."""
-        self.operations = Operations()
+        self.operations = DoneOperations()
         """What people did, and whether applying is paused."""
 
     @property

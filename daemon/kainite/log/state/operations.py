@@ -41,7 +41,7 @@ MOST_TEXT: Final = 500
 """The most characters of each text of an operation."""
 
 
-class Operations:
+class DoneOperations:
     """The latest operations, and the pause.
 
     Args:

@@ -33,7 +33,7 @@ from kainite.log.state.ended_units import EndedUnits
 from kainite.log.state.folded import FoldedLog, oldest_needed
 from kainite.log.state.number_set import NumberSet
 from kainite.log.state.open_unit import OpenUnit
-from kainite.log.state.operations import Operations
+from kainite.log.state.operations import DoneOperations
 from kainite.log.state.recent_units import RecentUnits, Segment
 from kainite.log.state.unit_state import UnitState
 from kainite.uow.scheme import Scheme, TableScheme
@@ -358,7 +358,7 @@ def _state(captured: Captured) -> FoldedLog:
     state.ended = EndedUnits((uow, *remembered) for uow, remembered in captured.ended.items())
     state.latest_time = header.latest_time
     state.started_ms = header.started_ms
-    state.operations = Operations(captured.operations, header.pause)
+    state.operations = DoneOperations(captured.operations, header.pause)
     for unit in captured.units:
         _share_tables(unit.own)
     state.restore_units(captured.units)

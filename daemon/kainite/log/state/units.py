@@ -135,6 +135,18 @@ class UnitFold:
         if unit.late is not None:
             self.late[unit.uow] = unit.tid
 
+    def forget_resolved(self, low: int) -> list[int]:
+        """Forgets the resolved units with ids below ``low``; returns their ids. For a fold that keeps such units."""
+        gone = []
+        for tid, unit in self.units.items():
+            if tid >= low:
+                break
+            if unit.status in RESOLVED:
+                gone.append(tid)
+        for tid in gone:
+            self.statuses[self.units.pop(tid).status] -= 1
+        return gone
+
     def _is_lent(self, unit: OpenUnit) -> bool:
         """Returns whether a unit was lent and not copied since; from now on it counts as copied."""
         began = unit.fragments[0] if unit.fragments else 0

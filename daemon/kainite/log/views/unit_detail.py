@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -88,6 +88,31 @@ def _deltas(store: LogStore, partition: str, row: LogRow) -> list[dict[str, Any]
         return deltas
 
     return read_from_low(store, partition, read)
+
+
+def read_deltas_at(store: LogStore, partition: str, entries: Iterable[int], most: int) -> list[dict[str, Any]]:
+    """Returns the deltas in the entries with the given ids, in order; reads no other slots.
+
+    Args:
+        store, partition: the log.
+        entries: transaction ids, such as :attr:`~kainite.log.state.unit_state.UnitState.entries`.
+        most: so many deltas, and what else stands in the last entry that is read, are enough.
+
+    Raises:
+        LogCorruptError: the log does not read back as written, or the deltas cannot be read.
+    """
+    wanted = sorted(set(entries))
+    deltas: list[dict[str, Any]] = []
+    while wanted and len(deltas) < most:
+        for batch in store.read_batches(partition, wanted[0], wanted[0], strong=True):
+            found = [tid for tid in wanted if tid <= batch.last_id]
+            for tid in found:
+                deltas += delta_items(batch.entries[tid - batch.first_id])
+            wanted = wanted[len(found) :]
+            break
+        else:
+            break  # the log has truncated it
+    return deltas
 
 
 def _chained(row: LogRow) -> dict[str, Any]:

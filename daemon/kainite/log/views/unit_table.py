@@ -135,7 +135,7 @@ class UnitTable:
         """Yields dispatched units by transaction id, then the units that are being collected."""
         yield from self.dispatched()
         for uow, opened in self._fold.open.items():
-            yield _open_row(opened, self._open[uow], self._units.of_open(uow))
+            yield open_row(opened, self._open[uow], self._units.of_open(uow))
 
     def dispatched(self, below: float = math.inf) -> Iterator[LogRow]:
         """Yields the dispatched units whose transaction ids are lower than ``below``, in order."""
@@ -202,7 +202,8 @@ def dispatched_row(unit: UnitState, units: TimedUnits) -> LogRow:
     )
 
 
-def _open_row(unit: OpenUnit, signature: list[str], times: UnitTimes) -> LogRow:
+def open_row(unit: OpenUnit, signature: list[str], times: UnitTimes) -> LogRow:
+    """Returns the row of a unit that is being collected; ``signature`` is empty where only the index was read."""
     return LogRow(
         uow=unit.uow,
         queue=unit.shards,

@@ -88,6 +88,12 @@ class TimedUnits:
         if (conflict := self._conflicts.apply(tid, entry, time_ms)) is not None:
             self._conflict_of[tid] = conflict
 
+    def forget_below(self, low: int) -> None:
+        """Forgets the resolved units with ids below ``low``: the log has truncated them."""
+        for tid in self.fold.forget_resolved(low):
+            del self._dispatched[tid]
+            self._conflict_of.pop(tid, None)
+
     def _dispatch(self, tid: int, meta: UnitMeta, opened: OpenUnit | None, time_ms: int) -> None:
         times = self._dispatched[tid] = self._open.pop(meta.uow, UnitTimes())
         times.dispatched_ms = time_ms

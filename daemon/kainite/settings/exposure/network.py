@@ -11,6 +11,7 @@ from kainite.settings.exposure.finding import Exposure
 from kainite.settings.settings import Settings
 
 _POSTGRESQL = "postgresql://"
+_MARIADB = "mariadb://"
 _VERIFYING = frozenset({"verify-ca", "verify-full"})
 
 
@@ -52,6 +53,8 @@ def _plain_endpoints(settings: Settings) -> Iterator[Exposure]:
 
 def _unverified_target(settings: Settings, environment: Mapping[str, str]) -> Iterator[Exposure]:
     target = settings.apply.target or ""
+    if target.startswith(_MARIADB):
+        yield from _unverified_mariadb(target)
     given = database_parameters(target)
     if given is None:
         return
@@ -62,6 +65,18 @@ def _unverified_target(settings: Settings, environment: Mapping[str, str]) -> It
             f"the database's certificate is not verified (sslmode={mode}), so that another host can stand in its place",
             f"target at {', '.join(hosts)}",
             "add ?sslmode=verify-full, and sslrootcert= where its authority is your own",
+        )
+
+
+def _unverified_mariadb(target: str) -> Iterator[Exposure]:
+    parts = urlsplit(target)
+    given = dict(parse_qsl(parts.query))
+    host = parts.hostname or ""
+    if not (_is_here(host) or given.get("ssl_ca") or given.get("unix_socket")):
+        yield Exposure(
+            "the database's certificate is not verified, so that another host can stand in its place",
+            f"target at {host}",
+            "add ?ssl_ca= with the authority of its certificate",
         )
 
 

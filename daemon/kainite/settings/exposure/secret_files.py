@@ -55,6 +55,10 @@ def _files(settings: Settings, environment: Mapping[str, str]) -> Iterator[tuple
         yield "the key in logKeyFile", service.key_file
     if service.secret_file is not None:
         yield "the secrets in logSecretFile", service.secret_file
+    if settings.console.key_file is not None:
+        yield "the key in consoleKeyFile", settings.console.key_file
+    if settings.console.users_file is not None:
+        yield "the users in consoleUsersFile", settings.console.users_file
     yield from _of_the_database(settings, environment, home)
     if _uses_profiles(settings.aws):
         given = environment.get("AWS_SHARED_CREDENTIALS_FILE")

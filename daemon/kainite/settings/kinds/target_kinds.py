@@ -96,6 +96,16 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         catalogue="kainite.targets.sqlite.catalogue:reading",
     ),
     TargetKind(
+        name="mariadb",
+        prefixes=("mariadb://", "mysql://"),
+        example="mariadb://user@host/database",
+        address="kainite.targets.mariadb.address:ADDRESS",
+        opener="kainite_spark.targets.mariadb.opening:OPENER",
+        catalogue="kainite.targets.mariadb.catalogue:reading",
+        extra="mariadb",
+        packages=("pymysql",),
+    ),
+    TargetKind(
         name="exec",
         prefixes=("exec:",),
         example="exec:COMMAND",

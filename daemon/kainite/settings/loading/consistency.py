@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -84,7 +85,13 @@ def refused(texts: Mapping[str, GivenText], unknown: Sequence[UnknownKey]) -> li
 def contradictions(values: Mapping[tuple[str, str], Any]) -> list[str]:
     """Returns the values that contradict each other."""
     now = {**DEFAULTS, **values}
-    return [*_of_the_units(now), *_of_the_output(now), *_of_the_service(now), *_unclear_markers(now)]
+    return [
+        *_of_the_units(now),
+        *_of_the_output(now),
+        *_of_the_service(now),
+        *_of_the_console(now),
+        *_unclear_markers(now),
+    ]
 
 
 def _of_the_units(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
@@ -135,6 +142,33 @@ def _of_the_service(now: Mapping[tuple[str, str], Any]) -> list[str]:
         listen, advertise = now["service", f"{field}listen"], now["service", f"{field}advertise"]
         problems += _of_a_port(now, listen, advertise, name)
     return problems
+
+
+def _of_the_console(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
+    """Yields the problems that would open the console to whoever reaches it."""
+    listen, users, proxies, header, certificate, key = (
+        now["console", field]
+        for field in ("listen", "users_file", "proxies", "user_header", "certificate_file", "key_file")
+    )
+    if (certificate is None) != (key is None):
+        yield "consoleCertificateFile and consoleKeyFile go together: set both, or none"
+    if header and not proxies:
+        yield "consoleUserHeader needs consoleProxies: anybody else could send the header"
+    for proxy in proxies:
+        try:
+            ipaddress.ip_network(proxy)
+        except ValueError:
+            yield f"consoleProxies: {proxy!r} is no IP address or network"
+    if not listen.is_loopback and certificate is None and not proxies:
+        yield (
+            f"consoleListen {listen} is reached from other hosts in plain text: set consoleCertificateFile and"
+            " consoleKeyFile, or consoleProxies; or listen on 127.0.0.1"
+        )
+    if (not listen.is_loopback or proxies) and users is None and not header:
+        yield (
+            f"consoleListen {listen} is reached from other hosts, and nothing would tell who looks: set"
+            " consoleUsersFile, or consoleProxies and consoleUserHeader"
+        )
 
 
 def _of_a_port(

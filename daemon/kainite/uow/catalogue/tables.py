@@ -17,11 +17,17 @@ class TypeFamily(StrEnum):
     ``OPAQUE`` values have no spelling that Kainite can be sure of (floats, time stamps, collations that
     ignore case, arrays …): two keys that differ only in such columns conflict. So it is with a ``DOCUMENT``, a value
     of ``json`` or ``jsonb``, which a delta has as a text or as what the text says.
+
+    ``GENERAL_CI`` and ``SWEDISH_CI`` are texts of a collation that :mod:`kainite.uow.collations` knows. ``BYTES`` are
+    binary strings: a text, or ``\\x`` and hexadecimal digits.
     """
 
     INTEGER = "integer"
     NUMERIC = "numeric"
     TEXT = "text"
+    GENERAL_CI = "general_ci"
+    SWEDISH_CI = "swedish_ci"
+    BYTES = "bytes"
     BOOLEAN = "boolean"
     UUID = "uuid"
     DATE = "date"

@@ -153,5 +153,5 @@ def _refusal(cycle: list[str], firm: Iterable[Reference]) -> CatalogueError:
     which = f" ({', '.join(names)})" if names else ""
     return CatalogueError(
         f"tables {' → '.join(cycle)} reference each other and their foreign keys cannot be deferred: "
-        f"make one of them DEFERRABLE{which}"
+        f"make one of them DEFERRABLE, or drop one where the target defers none, as MariaDB{which}"
     )

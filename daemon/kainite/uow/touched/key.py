@@ -21,7 +21,8 @@ a unique value, existence, a cascade, a    not set
 part, a whole, an overlap, a table
 =========================================  ===============================================================
 
-Keys of text that differ in spaces at the end alone are spelled alike, and count as one row.
+Keys of text that differ in spaces at the end alone, and binary keys that differ in zeros at the end alone, are spelled
+alike, and count as one row.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from kainite_spark.targets.postgresql.loaded_tables import NewUnits, SqlAndValue
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class WriteClaim:
     """The right to write.
 
     Attributes:
@@ -38,7 +38,7 @@ class Claim:
     size: int = 0
 
 
-def claim_of(fence: Fence, units: Sequence[Unit], new: NewUnits, version: int) -> Claim:
+def claim_of(fence: Fence, units: Sequence[Unit], new: NewUnits, version: int) -> WriteClaim:
     """Returns the claim of the apply job: it acknowledges the units.
 
     Args:
@@ -49,7 +49,7 @@ def claim_of(fence: Fence, units: Sequence[Unit], new: NewUnits, version: int) -
     """
     which = (fence.log_partition, fence.generation, fence.micro_batch, version)
     acknowledged = (fence.log_partition, [unit.tid for unit in units], [unit.uow for unit in units])
-    return Claim(
+    return WriteClaim(
         (ledger.ACKNOWLEDGE, (*which, *acknowledged)),
         len(units),
         fence_lost(fence),
@@ -59,7 +59,7 @@ def claim_of(fence: Fence, units: Sequence[Unit], new: NewUnits, version: int) -
     )
 
 
-def claim_of_held(load: str, generation: int, places: Sequence[int]) -> Claim:
+def claim_of_held(load: str, generation: int, places: Sequence[int]) -> WriteClaim:
     """Returns the claim of a table's load: it takes deltas that are held.
 
     Args:
@@ -69,4 +69,4 @@ def claim_of_held(load: str, generation: int, places: Sequence[int]) -> Claim:
     """
     lost = TargetFencedError(f"generation {generation} of {load} may not write any more: it was begun, or gone on with,"
                              " elsewhere")  # fmt: skip
-    return Claim((table_ledger.TAKE_HELD, (load, generation, list(places))), len(places), lost, lost)
+    return WriteClaim((table_ledger.TAKE_HELD, (load, generation, list(places))), len(places), lost, lost)

@@ -93,6 +93,7 @@ class LoadedTables:
     version: int = 0
     _read_for: tuple[str, int] | None = None
     _found: Mapping[str, LoadedTable] = field(default_factory=dict)
+    _waits: bool = False  # whether a table is not live, also one that the catalogue does not have yet
 
     def is_known(self, fence: Fence) -> bool:
         """Tells whether the states were read for the fence's generation."""
@@ -104,16 +105,16 @@ class LoadedTables:
         row = connection.execute(table_ledger.VERSION, (fence.log_partition,)).fetchone()
         # What changes behind this read has a version of its own, under which nothing is committed before the next read.
         self.version = 0 if row is None else int(row[0])
-        self._found = loaded_tables(connection, fence.log_partition, self.catalogue)
+        found = loaded_tables(connection, fence.log_partition)
+        self._found = by_name(found, self.catalogue)
+        self._waits = not all(table.live for table in found)
         self._read_for = fence.log_partition, fence.generation
         return self.version != before
 
     def what_is_new(self, units: Sequence[Unit]) -> NewUnits:
         """Returns the units without the deltas that came with a load, and without those that are held."""
-        if not self._found:
-            return NewUnits(units)
-        latest = max(table.point for table in self._found.values())
-        if all(table.live for table in self._found.values()):
+        if not self._waits:
+            latest = max((table.point for table in self._found.values()), default=0)
             return NewUnits([self._reduced(unit, latest) for unit in units] if latest else units)
         applied = [replace(unit, deltas=tuple(self._applied(unit))) for unit in units]
         held = [one for unit in units for one in self._held(unit)]
@@ -149,37 +150,50 @@ class LoadedTables:
         return None if table is None else self._found.get(table.name)
 
 
-def loaded_tables(
-    connection: psycopg.Connection, log_partition: str, catalogue: Catalogue
-) -> Mapping[str, LoadedTable]:
-    """Returns what loads have made of each table, by its name in the catalogue; empty without a load."""
+def loaded_tables(connection: psycopg.Connection, log_partition: str) -> Sequence[LoadedTable]:
+    """Returns what loads have made of each table; nothing without a load."""
     if not _is_there(connection):
-        return {}
-    found = {
-        (schema, name): LoadedTable((schema, name), lsn or 0, live)
-        for schema, name, lsn, live in connection.execute(ledger.POSITIONS, (log_partition,)).fetchall()
-    }
+        return ()
+    rows = connection.execute(ledger.POSITIONS, (log_partition,)).fetchall()
+    return [LoadedTable((schema, name), lsn or 0, live) for schema, name, lsn, live in rows]
+
+
+def by_name(found: Sequence[LoadedTable], catalogue: Catalogue) -> Mapping[str, LoadedTable]:
+    """Returns tables by their names in a catalogue, which may lack one that was made since."""
+    places = {table.place: table for table in found}
     names = {
         name: (table.schema or catalogue.default_schema or "", table.bare_name)
         for name, table in catalogue.tables.items()
     }
-    return {name: found[place] for name, place in names.items() if place in found}
+    return {name: places[place] for name, place in names.items() if place in places}
 
 
 def refuse_while_loading(connection: psycopg.Connection, log_partition: str) -> None:
     """Lets no apply job in before the load is live; in the transaction that has locked the fence's row.
 
     Raises:
-        TargetUnavailableError: the target is being loaded.
+        TargetUnavailableError: the target is being loaded, or was cut over.
     """
     if not _is_there(connection):
         return
     row = connection.execute(ledger.NOT_LIVE, (log_partition,)).fetchone()
+    if row is not None and row[0] == ledger.LoadState.CUT_OVER:
+        raise TargetUnavailableError(
+            "the target was cut over (kainite replicate cutover): others write in it, and no unit is applied any more"
+        )
     if row is not None:
         raise TargetUnavailableError(
             f"the target's tables are {row[0]}, and not live: units are applied when kainite replicate load has ended"
             " (kainite replicate status)"
         )
+
+
+def is_cut_over(connection: psycopg.Connection) -> bool:
+    """Tells whether the target was cut over, for whichever log: others write in it, and need its triggers."""
+    if not _is_there(connection):
+        return False
+    row = connection.execute(ledger.IS_CUT_OVER).fetchone()
+    return row is not None and bool(row[0])
 
 
 def _is_there(connection: psycopg.Connection) -> bool:

@@ -44,13 +44,13 @@ from kainite_spark.targets.fence import Fence, fence_lost, outranked
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing, tell_switched_off
 from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.postgresql import ledger
-from kainite_spark.targets.postgresql.claims import Claim, claim_of
+from kainite_spark.targets.postgresql.claims import WriteClaim, claim_of
 from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
 from kainite_spark.targets.postgresql.firing_hooks import KnownHooks, firing, found_hooks, reached
 from kainite_spark.targets.postgresql.hook_switch import not_ours_to_disable, switch_off, switch_on, switched_off
-from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnits, refuse_while_loading
+from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnits, is_cut_over, refuse_while_loading
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, fixed_columns, parameters, render
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
@@ -131,7 +131,7 @@ class PostgresSession:
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
         self._apply_new(fence, (unit,), lambda new, _: self._planner.one_by_one(new.units[0]))
 
-    def catch_up(self, claim: Claim, units: Sequence[Unit]) -> None:
+    def catch_up(self, claim: WriteClaim, units: Sequence[Unit]) -> None:
         """Applies what was held of units, change by change, in one transaction; raises as :meth:`apply`."""
         self._apply(claim, lambda _: chain.from_iterable(map(self._planner.one_by_one, units)))
 
@@ -196,7 +196,7 @@ class PostgresSession:
             except psycopg.Error:
                 self.close()
 
-    def _apply(self, claim: Claim, planned: _Plan) -> None:
+    def _apply(self, claim: WriteClaim, planned: _Plan) -> None:
         for _ in range(_TRIES):
             try:
                 return self._apply_once(claim, planned)
@@ -222,7 +222,7 @@ class PostgresSession:
         self._types.forget()
         self._sql.clear()
 
-    def _apply_once(self, claim: Claim, planned: _Plan) -> None:
+    def _apply_once(self, claim: WriteClaim, planned: _Plan) -> None:
         with self._transaction() as connection:
             if not self._hooks.are_known:
                 _pin(connection, ROW_WAIT_S)
@@ -264,7 +264,7 @@ class PostgresSession:
 class _Sent:
     """The statements that a transaction has sent, with their results."""
 
-    claim: Claim
+    claim: WriteClaim
     catalogue: Catalogue
     claimed: psycopg.Cursor | None = None
     types: psycopg.Cursor | None = None
@@ -355,7 +355,12 @@ class PostgresTarget:
             event(_LOG, logging.WARNING, "the target is behind a pooler in transaction mode", remedy=OWN_POOL)
 
     def _look_at_hooks(self, connection: psycopg.Connection) -> None:
-        """Switches off what may not fire, if the policy says so; refuses what is left of it."""
+        """Switches off what may not fire, if the policy says so; refuses what is left of it.
+
+        Of a target that was cut over nothing is touched: whoever begins there is refused by its fence.
+        """
+        if is_cut_over(connection):
+            return
         where = reached(connection, self.schema.catalogue)
         if self.policy.triggers is TargetTriggers.OFF:
             tell_switched_off(switch_off(connection, where, self.policy))

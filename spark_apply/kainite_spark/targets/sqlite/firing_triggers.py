@@ -7,11 +7,10 @@ neither rules nor triggers that wait, and no way to switch one off.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 from typing import Final
 
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.targets.hooks import FoundHooks, Hook
+from kainite_spark.targets.hooks import FoundHooks, Hook, leading_to
 
 _TRIGGERS: Final = "SELECT tbl_name, name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY tbl_name, name"
 
@@ -24,17 +23,4 @@ def found_triggers(connection: sqlite3.Connection, catalogue: Catalogue) -> Foun
     spelled = {name.casefold(): name for name in catalogue.tables}
     found = [(spelled.get(on.casefold()), name, sql) for on, name, sql in connection.execute(_TRIGGERS)]
     hooks = tuple(Hook(table, name, sql) for table, name, sql in found if table is not None)
-    return FoundHooks(hooks, frozenset(_leading_to({hook.table for hook in hooks}, catalogue)))
-
-
-def _leading_to(hooked: set[str], catalogue: Catalogue) -> set[str]:
-    """Returns the tables of which a change reaches one of ``hooked``, there or by foreign keys with actions."""
-    above: Mapping[str, set[str]] = {
-        name: {key.parent for key in table.foreign_keys if key.acts} for name, table in catalogue.tables.items()
-    }
-    found, todo = set(hooked), list(hooked)
-    while todo:
-        parents = above.get(todo.pop(), set()) & catalogue.tables.keys() - found
-        found |= parents
-        todo.extend(parents)
-    return found
+    return FoundHooks(hooks, leading_to({hook.table for hook in hooks}, catalogue))

@@ -34,11 +34,11 @@ folded into it changes no key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kainite.base.errors import DeltaError, TargetRejectedError
-from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite.uow.catalogue.tables import Catalogue, Column, Table
 from kainite.uow.delta import Delta, Json, Operation, Row
 from kainite.uow.signature import Signatures
 from kainite.uow.touched.deltas import TouchedKeys
@@ -56,9 +56,13 @@ class NetEffect:
     Args:
         catalogue: the target's tables.
         keys: their tokens.
+        accepting: returns what tells whether a column surely takes a value.
     """
 
-    def __init__(self, catalogue: Catalogue, keys: TouchedKeys[str]) -> None:
+    def __init__(
+        self, catalogue: Catalogue, keys: TouchedKeys[str], accepting: Callable[[Column], Accepts] = accepting
+    ) -> None:
+        self._accepting = accepting
         self._catalogue = catalogue
         self._keys = keys
         self._signing = _Signing(catalogue)
@@ -91,7 +95,9 @@ class NetEffect:
         table = self._catalogue.find(name)
         if table is None:
             raise TargetRejectedError(f"the target has no table {name}")
-        rules = self._rules[name] = _TableFolding.of(table, self._keys.plan(name), whole=table.name in self._wholes)
+        rules = self._rules[name] = _TableFolding.of(
+            table, self._keys.plan(name), self._accepting, whole=table.name in self._wholes
+        )
         return rules
 
 
@@ -171,7 +177,7 @@ class _FoldRules:
     accepts: Mapping[str, Accepts]
 
     @classmethod
-    def of(cls, table: Table, plan: TablePlan[str]) -> _FoldRules | None:
+    def of(cls, table: Table, plan: TablePlan[str], accepting: Callable[[Column], Accepts]) -> _FoldRules | None:
         """Returns a table's rules; None where changes of its rows are not folded."""
         if table.judged is None or _hindrance(table, plan) is not None:
             return None
@@ -226,16 +232,19 @@ class _TableFolding:
     fold: _FoldRules | None
 
     @classmethod
-    def of(cls, table: Table, plan: TablePlan[str], *, whole: bool) -> _TableFolding:
+    def of(
+        cls, table: Table, plan: TablePlan[str], accepting: Callable[[Column], Accepts], *, whole: bool
+    ) -> _TableFolding:
         """Returns a table's rules.
 
         Args:
             table: the table.
             plan: its keys.
+            accepting: returns what tells whether a column surely takes a value.
             whole: whether other tables are part of it, whose deltas may be on its rows.
         """
         may_act = any(key.on_delete or key.on_change for key in plan.named)
-        return cls(plan, may_act, None if _is_part(table, whole=whole) else _FoldRules.of(table, plan))
+        return cls(plan, may_act, None if _is_part(table, whole=whole) else _FoldRules.of(table, plan, accepting))
 
 
 class _Fold:

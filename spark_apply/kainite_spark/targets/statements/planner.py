@@ -17,9 +17,11 @@ from typing import ClassVar, TypeAlias
 
 from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.canonical import canonical_of, is_opaque
-from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite.uow.catalogue.tables import Catalogue, Column, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.statements import accepted_values
+from kainite_spark.targets.statements.accepted_values import Accepts
 from kainite_spark.targets.statements.after_actions import fitted
 from kainite_spark.targets.statements.hooked_runs import runs, segments
 from kainite_spark.targets.statements.layers import conflict_layers
@@ -91,13 +93,19 @@ class Planner:
     Args:
         catalogue: the target's tables.
         levels: precedence by table name (:func:`kainite.uow.precedence.levels.precedence_map`).
+        accepting: returns what tells whether a column surely takes a value.
     """
 
-    def __init__(self, catalogue: Catalogue, levels: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        levels: Mapping[str, int],
+        accepting: Callable[[Column], Accepts] = accepted_values.accepting,
+    ) -> None:
         self._catalogue = catalogue
         self._levels = levels
         self._stepper = Stepper(catalogue)
-        self._net_effect = NetEffect(catalogue, self._stepper.keys)
+        self._net_effect = NetEffect(catalogue, self._stepper.keys, accepting)
         self._shapes: dict[tuple[object, ...], StatementShape] = {}
         self._opaque_keys: dict[str, frozenset[str]] = {}
         self._cascaded: set[int] = set()

@@ -9,15 +9,15 @@ from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Entry, EntryKind, OperationKind, OperationMeta, OperationResult
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.operations import MOST, MOST_TEXT, Operations, bounded, paused_in_words
+from kainite.log.state.operations import MOST, MOST_TEXT, DoneOperations, bounded, paused_in_words
 
 
 def operation(number: int, what: str = OperationKind.RETRY, result: str = OperationResult.DONE) -> OperationMeta:
     return OperationMeta(f"r{number}", what, "unit T", "ann@host", "it is mended", 1_000 * number, result, "done")
 
 
-def after(*operations: OperationMeta) -> Operations:
-    found = Operations()
+def after(*operations: OperationMeta) -> DoneOperations:
+    found = DoneOperations()
     for one in operations:
         found.add(one)
     return found

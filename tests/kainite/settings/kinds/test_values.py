@@ -45,7 +45,7 @@ def test_a_flag_is_true_in_every_spelling_of_kcl(text: str) -> None:
         (http_url(), "http://"),
         (http_url(), "ftp://host"),
         (target(), "warehouse"),
-        (target(), "mysql://host/db"),
+        (target(), "oracle://host/db"),
         (target(), "exec:load 'it"),
     ],
 )
@@ -90,7 +90,7 @@ def test_every_spelling_of_postgresql_reads_as_the_one_that_all_libraries_know(s
     assert target().parse(f"{scheme}://u@h/d", FOLDER) == "postgresql://u@h/d"
 
 
-@pytest.mark.parametrize("url", ["postgresql+asyncpg://h/d", "mysql://h/d", "sqlite+pysqlite:///x", "sqlite://", "x"])
+@pytest.mark.parametrize("url", ["postgresql+asyncpg://h/d", "oracle://h/d", "sqlite+pysqlite:///x", "sqlite://", "x"])
 def test_a_target_that_nothing_here_can_open_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"must be postgresql://"):
         target().parse(url, FOLDER)

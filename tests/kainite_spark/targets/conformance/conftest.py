@@ -23,11 +23,13 @@ def few_layers_are_folded() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["postgresql", "sqlite", "exec", "made up"])
+@pytest.fixture(params=["postgresql", "sqlite", "mariadb", "exec", "made up"])
 def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
     """Gives an empty database of each kind; "exec" is SQLite behind the loader that docs/targets.md shows."""
     if request.param == "postgresql":
         return Database(request.getfixturevalue("postgres"))
+    if request.param == "mariadb":
+        return Database(request.getfixturevalue("mariadb"))
     path = tmp_path / "target.db"
     sqlite3.connect(path).close()
     url = f"sqlite:///{path}"

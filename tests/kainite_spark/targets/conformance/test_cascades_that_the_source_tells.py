@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kainite_spark.targets.statements.planner import Statement
-from support.stores import DATABASES, Stores
+from support.stores import DATABASES, DEFERRING, Stores
 
 TREE = """
     CREATE TABLE tree (id bigint PRIMARY KEY, up bigint REFERENCES tree ON DELETE CASCADE);
@@ -43,7 +43,7 @@ def test_a_tree_that_is_deleted_from_its_root(stores: Stores, told: bool, monkey
     assert store.rows("tree") == []
 
 
-@DATABASES
+@DEFERRING
 @pytest.mark.parametrize("told", [True, False])
 def test_two_tables_in_a_cycle(stores: Stores, told: bool) -> None:
     store = stores.open(CYCLE + CLOSED[stores.database.kind])

@@ -5,13 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+import psycopg
 import pytest
 
 from kainite.base.errors import SettingsError, TargetFencedError, TargetUnavailableError
+from kainite.targets.mariadb.connection import connect
 from kainite.uow.delta import Delta
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.mariadb import session as mariadb
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.postgresql import target as postgresql
 from support.stores import DATABASES, Store, Stores
@@ -148,7 +152,8 @@ def test_a_new_micro_batch_waits_for_a_running_transaction(
     stores: Stores, shop: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgresql, "ROW_WAIT_S", 30)
-    # SQLite alone stops inside ``Held``; PostgreSQL stops at a row that another connection has locked.
+    monkeypatch.setattr(mariadb, "ROW_WAIT_S", 30)
+    # SQLite alone stops inside ``Held``; the others stop at a row that another connection has locked.
     began = threading.Event()
     unit = shop.unit(1, shop.update("region", {"id": 1}, name="late"))
 
@@ -163,10 +168,7 @@ def test_a_new_micro_batch_waits_for_a_running_transaction(
         assert Held.reached.wait(30)
         release = Held.let_go.set
     else:
-        import psycopg
-
-        holder = psycopg.connect(shop.database.url)
-        holder.execute("UPDATE region SET name = 'held' WHERE id = 1")
+        holder = held_row(shop)
         session_thread = threading.Thread(target=lambda: apply_once(shop, unit))
         session_thread.start()
         wait_for_lock_waits(shop, 1)
@@ -184,6 +186,25 @@ def test_a_new_micro_batch_waits_for_a_running_transaction(
         shop.session.apply(shop.fence, [audit(shop, 2)])
 
 
+def held_row(store: Store) -> Any:
+    """Locks a row; returns the connection."""
+    sql = "UPDATE region SET name = 'held' WHERE id = 1"
+    if store.database.kind == "mariadb":
+        connection = connect(store.database.url)
+        connection.begin()
+        connection.query(sql)
+        return connection
+    holder = psycopg.connect(store.database.url)
+    holder.execute(sql)
+    return holder
+
+
+WAITING = {
+    "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
+    "mariadb": "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+}
+
+
 def apply_once(store: Store, unit: Unit) -> None:
     session = store.target.connect()
     session.apply(store.fence, [unit])
@@ -192,13 +213,12 @@ def apply_once(store: Store, unit: Unit) -> None:
 
 def wait_for_lock_waits(store: Store, count: int) -> None:
     for _ in range(2_000):
-        waiting = store.database.rows("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-        if waiting == [(count,)]:
+        if store.database.rows(WAITING[store.database.kind]) == [(count,)]:
             return
     raise AssertionError(f"never were {count} sessions waiting for a lock")
 
 
 @pytest.mark.parametrize("url", ["oracle://x", "target.db", ""])
 def test_an_unknown_kind_of_target_is_a_wrong_setting(shop: Store, url: str) -> None:
-    with pytest.raises(SettingsError, match="target must be postgresql://user@host/database, sqlite:///file"):
+    with pytest.raises(SettingsError, match="target must be postgresql://user@host/database, sqlite:///file, mariadb"):
         open_target(url, shop.catalogue)

@@ -161,6 +161,13 @@ def on_postgresql(postgres: str) -> Iterator[Replay]:
     stores.close()
 
 
+@pytest.fixture
+def on_mariadb(mariadb: str) -> Iterator[Replay]:
+    stores = Stores(Database(mariadb))
+    yield Replay(stores.open(DDL))
+    stores.close()
+
+
 _SLOW = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -174,6 +181,12 @@ def test_any_history_on_sqlite(on_sqlite: Replay, history: list[list[Change]]) -
 @given(history=histories)
 def test_any_history_on_postgresql(on_postgresql: Replay, history: list[list[Change]]) -> None:
     check(on_postgresql, history)
+
+
+@settings(_SLOW, max_examples=15)
+@given(history=histories)
+def test_any_history_on_mariadb(on_mariadb: Replay, history: list[list[Change]]) -> None:
+    check(on_mariadb, history)
 
 
 @pytest.mark.parametrize(

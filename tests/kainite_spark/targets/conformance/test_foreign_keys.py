@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.stores import Database, Store, Stores
 
 
@@ -75,6 +77,7 @@ def test_children_that_take_two_steps_are_gone_before_their_parent(shop: Store) 
     assert shop.statuses(shop.unit(1, *setup), shop.unit(2, *gone)) == ["committed"] * 2
 
 
+@pytest.mark.parametrize("database", ["postgresql", "sqlite", "exec", "made up"], indirect=True)
 def test_tables_in_a_cycle_are_checked_at_the_commit(stores: Stores) -> None:
     store = stores.open(_cycle(stores.database))
     good = store.unit(1, store.insert("team", id=1, lead=1), store.insert("member", id=1, team_id=1))

@@ -160,6 +160,13 @@ def postgres_replay(postgres: str) -> Iterator[Replay]:
     stores.close()
 
 
+@pytest.fixture
+def mariadb_replay(mariadb: str) -> Iterator[Replay]:
+    stores = Stores(Database(mariadb))
+    yield Replay(stores.open(DDL))
+    stores.close()
+
+
 def check(replay: Replay, history: Sequence[list[Change] | Poison]) -> None:
     source = Source()
     units = units_of(replay.store, source, history)
@@ -193,6 +200,14 @@ def test_any_history_in_groups_of_any_size_on_postgresql(
     postgres_replay: Replay, history: list[list[Change] | Poison]
 ) -> None:
     check(postgres_replay, history)
+
+
+@settings(_SLOW_START, max_examples=15)
+@given(history=histories)
+def test_any_history_in_groups_of_any_size_on_mariadb(
+    mariadb_replay: Replay, history: list[list[Change] | Poison]
+) -> None:
+    check(mariadb_replay, history)
 
 
 @settings(_SLOW_START, max_examples=15)

@@ -27,6 +27,7 @@ TABLES = """
 def trigger(on: str, event: str, act: str, *, name: str = "t", more: str = "") -> dict[str, str]:
     """Returns the statements that make a trigger behind each changed row, by kind of database."""
     return {
+        "mariadb": f"CREATE TRIGGER {name} AFTER {event} ON {on} FOR EACH ROW {act};",
         "sqlite": f"CREATE TRIGGER {name} AFTER {event} ON {on} BEGIN {act}; END;",
         "postgresql": f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {act}; "
         f"RETURN NULL; END $$; CREATE {'CONSTRAINT ' if more else ''}TRIGGER {name} AFTER {event} ON {on} {more} "

@@ -60,7 +60,7 @@ def test_another_logs_load_is_not_looked_at(postgres: str) -> None:
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE TABLE item (id int PRIMARY KEY)")
         loaded(connection, "loading", item="0/10")
-        assert loaded_tables(connection, "log/1", reflect(postgres)) == {}
+        assert loaded_tables(connection, "log/1") == []
         refuse_while_loading(connection, "log/1")
         with pytest.raises(TargetUnavailableError, match="tables are loading, and not live"):
             refuse_while_loading(connection, "log/0")
@@ -96,3 +96,13 @@ def test_deltas_of_a_table_that_is_not_live_are_held_and_its_point_leaves_none_o
         assert connection.execute("SELECT reached::text FROM kainite_load_table").fetchall() == [("0/10",)]
         connection.execute(table_ledger.RAISE_VERSION, ["log/0"])
         assert known.read(connection, FENCE)
+
+
+def test_a_table_that_the_catalogue_does_not_have_yet_learns_how_far_units_are(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE item (id int PRIMARY KEY)")
+        loaded(connection, "live")
+        known = LoadedTables(reflect(postgres))
+        connection.execute(table_ledger.SET_LOADING, ("log/0", "public", "made since"))
+        known.read(connection, FENCE)
+        assert known.what_is_new([unit("pg-7-0/1F"), unit("pg-7-0/1E")]).reached == 0x1F

@@ -1,0 +1,174 @@
+"""The comparison's side of the ledger by which it makes the apply job stop; and its latest result.
+
+:mod:`~kainite.replicate.stop_ledger` has the states, the invariants, and what a crash leaves.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+import psycopg
+
+from kainite.base.errors import KainiteError, TargetError
+from kainite.capture.postgresql.replication_frames import format_lsn
+from kainite.replicate import stop_ledger
+from kainite.replicate.ends import target_session
+from kainite.replicate.stop_ledger import StopState
+
+BEAT_S: Final = 1.0
+"""Seconds between two signs of life."""
+
+LOOK_S: Final = 0.005
+"""Seconds between two looks for the apply job's answer: as long as it stands still, units wait."""
+
+_ONE_AT_A_TIME: Final = "SELECT pg_try_advisory_lock(hashtextextended('kainite verify ' || %s, 0))"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOutcome:
+    """The latest result of a comparison, in short.
+
+    Attributes:
+        ended_at: when it ended, in ISO 8601.
+        position: the point of the source as of which both sides were compared.
+        verdict: as :attr:`kainite.replicate.verify_report.VerifyReport.verdict` has it.
+        tables, rows: how many of them were compared.
+        different, known, unsure: how many rows differ.
+        left_out: how many tables could not be compared.
+        seconds: how long it took.
+    """
+
+    ended_at: str
+    position: str
+    verdict: str
+    tables: int
+    rows: int
+    different: int
+    known: int
+    unsure: int
+    left_out: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class VerifyLedger:
+    """The ledger of one log, for the one comparison that holds it.
+
+    Attributes:
+        connection: a session with the target, in autocommit mode, of the comparison alone.
+        log_partition: the log's name in the target.
+        stop: set to end every wait.
+        request: the number of the latest request.
+    """
+
+    connection: psycopg.Connection
+    log_partition: str
+    stop: threading.Event = field(default_factory=threading.Event)
+    request: int = 0
+
+    def begin(self) -> None:
+        """Makes the table where it is missing; raises TargetError where another comparison runs."""
+        if not self._one(_ONE_AT_A_TIME, self.log_partition)[0]:
+            raise TargetError(f"another kainite verify of {self.log_partition} runs: wait, or end it first")
+        self.connection.execute(stop_ledger.CREATE)
+
+    def ask(self, floor: int | None = None) -> None:
+        """Asks the apply job to stop.
+
+        Args:
+            floor: an LSN before the point, from which on it begins no unit until it knows the point; None for none.
+        """
+        lsn = None if floor is None else format_lsn(floor)
+        self.request = int(self._one(stop_ledger.ASK, self.log_partition, lsn)[0])
+
+    def set_position(self, lsn: int) -> bool:
+        """Tells the point; returns whether the apply job still attends."""
+        values = (format_lsn(lsn), self.log_partition, self.request)
+        return self.connection.execute(stop_ledger.SET_POSITION, values).rowcount == 1
+
+    def awaits(self, state: StopState, until: float, look: Callable[[], None]) -> bool:
+        """Waits for a state; returns False where the request came to nothing, and must be made anew.
+
+        Args:
+            state: the state.
+            until: when to give up, by ``time.monotonic``.
+            look: called meanwhile; its errors end the waiting.
+
+        Raises:
+            TargetError: the time is over, or ``stop`` was set.
+        """
+        while True:
+            row = self.connection.execute(stop_ledger.AWAIT, (self.log_partition, self.request)).fetchone()
+            if row is None:
+                return False
+            found, attends = StopState(row[0]), bool(row[1])
+            if found is state:
+                return True
+            if found in (StopState.PASSED, StopState.OVER) or (found is StopState.ATTENDED and not attends):
+                return False
+            if self.stop.is_set() or time.monotonic() >= until:
+                raise TargetError(_why_given_up(found, stopped=self.stop.is_set()))
+            look()
+            self.stop.wait(LOOK_S)
+
+    def end(self) -> None:
+        """Lets the apply job go on, and drops the request."""
+        self.connection.execute(stop_ledger.END, (self.log_partition, self.request))
+
+    def held_ms(self) -> int | None:
+        """Returns for how many milliseconds the apply job stood still; None while it has not told."""
+        found = self._one(stop_ledger.HELD, self.log_partition, self.request)[0]
+        return None if found is None else int(found)
+
+    def note(self, outcome: VerifyOutcome) -> None:
+        """Keeps the result of a comparison."""
+        self.connection.execute(stop_ledger.NOTE_RESULT, (msgspec.json.encode(outcome).decode(), self.log_partition))
+
+    @contextmanager
+    def beating(self, url: str) -> Iterator[None]:
+        """Gives signs of life while entered, over a connection of their own."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._beat, args=(url, over), name="verify-beat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _beat(self, url: str, over: threading.Event) -> None:
+        # Without signs of life the apply job drops the request, and the comparison asks again.
+        with suppress(KainiteError), target_session(url, "kainite verify") as connection:
+            while not over.wait(BEAT_S):
+                connection.execute(stop_ledger.BEAT, (self.log_partition, self.request))
+
+    def _one(self, query: Any, *values: object) -> Any:
+        row = self.connection.execute(query, values).fetchone()
+        assert row is not None, "the statement returns a row"
+        return row
+
+
+def latest_outcome(connection: psycopg.Connection, log_partition: str) -> VerifyOutcome | None:
+    """Returns the latest result of a comparison of a target; None where there is none."""
+    found = connection.execute(stop_ledger.IS_THERE).fetchone()
+    if found is None or not found[0]:
+        return None
+    row = connection.execute(stop_ledger.RESULT, (log_partition,)).fetchone()
+    return None if row is None or row[0] is None else msgspec.json.decode(row[0], type=VerifyOutcome)
+
+
+def _why_given_up(state: StopState, *, stopped: bool) -> str:
+    if stopped:
+        return "the comparison was stopped before it had begun"
+    if state is StopState.ASKED:
+        return "no apply job of this log has answered: kainite apply must run, and not be paused"
+    return (
+        "the apply job has not come to the point in time: it may be far behind, or wait for something (kainite status);"
+        " try again later, or with a longer --wait"
+    )

@@ -1,0 +1,107 @@
+"""Runs a function on items as the tasks of one plain Spark job, for a load and for a comparison."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from kainite.base import logs
+from kainite.base.errors import SparkUnavailableError
+from kainite.base.logs import event
+from kainite_spark.driver.job_watch import JobWatch, SparkLimits, progress_of
+from kainite_spark.driver.runner import cause_of
+from kainite_spark.driver.spark_thread import SparkThread
+from kainite_spark.driver.stall import Progress
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_LOG = logging.getLogger(__name__)
+
+ITEMS_AT_ONCE: Final = 8
+"""Tasks of a job for each that runs at once: a task costs Spark more than a small table costs the databases."""
+
+I = TypeVar("I")  # noqa: E741
+R = TypeVar("R")
+
+
+class SparkItems:
+    """Runs jobs on a Spark context, one after the other.
+
+    Args:
+        context: the context.
+        limits: how long Spark may take.
+        stop: set to end what runs.
+        name: what runs, for Spark's pages.
+    """
+
+    def __init__(self, context: SparkContext, limits: SparkLimits, stop: threading.Event, name: str) -> None:
+        self._context = context
+        self._limits = limits
+        self._stop = stop
+        self._name = name
+        self._spark = SparkThread()
+        self._job = 0
+
+    @property
+    def parallelism(self) -> int:
+        """Returns how many items run at once."""
+        return max(int(self._context.defaultParallelism), 1)
+
+    def run(self, act: Callable[[Iterator[I]], Iterable[R]], items: Sequence[I], look: Callable[[], None]) -> list[R]:
+        """Returns what a function yields of items, of which each task gets some.
+
+        Args:
+            act: the function; picklable.
+            items: the items; one at least.
+            look: called every second or so meanwhile; its errors end the waiting.
+
+        Raises:
+            SparkUnavailableError: the Spark job failed.
+        """
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        self._job += 1
+        group = f"{self._name}-{self._job}"
+        watch = JobWatch(self._limits, self._stop, functools.partial(self._progress, group), _told)
+
+        def seen(seconds: float) -> None:
+            look()
+            watch.look(seconds)
+
+        def in_group() -> list[R]:
+            self._context.setJobGroup(group, self._name)
+            tasks = self._context.parallelize(items, min(len(items), ITEMS_AT_ONCE * self.parallelism))
+            return list(tasks.mapPartitions(functools.partial(_with_logs, act)).collect())
+
+        try:
+            return self._spark.call(in_group, seen)
+        except (Py4JError, PySparkException, OSError, EOFError) as error:
+            raise SparkUnavailableError(f"a Spark job failed: {cause_of(str(error))}") from error
+        except BaseException:
+            with contextlib.suppress(Py4JError, OSError):
+                self._context.cancelJobGroup(group)
+            raise
+
+    def _progress(self, group: str) -> Progress:
+        from py4j.protocol import Py4JError
+
+        try:
+            return progress_of(self._context, group)
+        except (Py4JError, OSError):
+            return Progress(0, 0)
+
+
+def _told(cause: str) -> None:
+    event(_LOG, logging.WARNING, "waiting for Spark", cause=cause)
+
+
+def _with_logs(act: Callable[[Iterator[I]], Iterable[R]], items: Iterator[I]) -> Iterable[R]:
+    if not logging.getLogger().hasHandlers():
+        logs.configure()
+    return act(items)

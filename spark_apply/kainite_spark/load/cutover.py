@@ -1,0 +1,155 @@
+"""The cut-over: from a replica that follows its source to a database that others write.
+
+::
+
+    source closed ─► watch from point P ─► marker M behind P ─► M applied, nothing left ─► sequences ─► last transaction
+
+In the last transaction of the target the apply job is shut out, the source is looked at once more, the triggers that
+Kainite has switched off are switched on, and the state becomes *cut over*; all or nothing.
+
+Invariants:
+
+1. The state is *cut over* only if all that committed in published tables of the source, up to a look in that
+   transaction, is in the target. Up to P: since M is, and units come in the order of commits. Behind P: there was
+   nothing, as the watch has seen.
+2. No unit is applied in *cut over*: the fence is closed in the transaction that sets it, and no apply job gets another
+   one before a person takes the cut-over back.
+
+=====================================  =================================================================================
+killed                                 then
+=====================================  =================================================================================
+before the sequences                   nothing has changed; a marker is a unit without changes, the watch's slot ends
+between sequences and the last         sequences of the target are ahead, which does no harm: they are set again
+transaction
+in the last transaction                it is rolled back, or it has committed and the target is cut over
+=====================================  =================================================================================
+
+Each start does all of it again, with a new point. One cut-over at a time, and none beside a load: both hold the load's
+ledger.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+import psycopg
+
+from kainite.base.errors import TargetError
+from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
+from kainite.capture.postgresql.quiet_source import QuietSource, watching
+from kainite.capture.postgresql.replication_frames import format_lsn
+from kainite.replicate.applied_point import LogStanding
+from kainite.replicate.ends import ReplicaEnds, both_sessions, target_session
+from kainite.replicate.findings import some_names
+from kainite.replicate.ledger import LoadState
+from kainite.replicate.load_ledger import LoadLedger
+from kainite.replicate.sequences import paired, set_forward
+from kainite_spark.targets.hooks import Hook
+from kainite_spark.targets.postgresql.hook_switch import switch_on
+
+LOOK_S: Final = 0.5
+"""Seconds between two looks at the log."""
+
+MARK_AGAIN_S: Final = 30.0
+"""Seconds after which another marker follows: the log may have left the last one behind before it was looked at."""
+
+
+class WaitingEvent(Protocol):
+    """Something that is set to end a wait: ``threading.Event``."""
+
+    def wait(self, timeout: float) -> bool:
+        """Waits until it is set, or for so many seconds; tells whether it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutOverDone:
+    """A cut-over.
+
+    Attributes:
+        position: the source's LSN up to which everything is in the target.
+        sequences: the target's sequences that were set.
+        triggers: the triggers and rules that were switched on.
+    """
+
+    position: str
+    sequences: tuple[str, ...]
+    triggers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CutOver:
+    """Cuts a live target over.
+
+    Attributes:
+        ends: source and target.
+        log: reads how far the log is with a commit LSN of the source.
+        stop: set to give up; the target is live then.
+        tell: called with the place that is waited for, and how far the log is.
+        wait: seconds to wait until everything is applied.
+        lock_wait: seconds to wait for open transactions of the source.
+    """
+
+    ends: ReplicaEnds
+    log: Callable[[int], LogStanding]
+    stop: WaitingEvent
+    tell: Callable[[str, LogStanding], None]
+    wait: float
+    lock_wait: float = LOCK_WAIT_S
+
+    def run(self) -> CutOverDone | None:
+        """Cuts over; returns None where it was stopped.
+
+        Raises:
+            SourceError: somebody writes in the source, a transaction is open for too long, or the source has ended.
+            TargetError: the target is not live, not all units are applied in time, some are failed, or a load runs.
+        """
+        with target_session(self.ends.target, "kainite cutover") as connection:
+            ledger = LoadLedger(connection, self.ends.log_partition)
+            load = ledger.found()
+            if load is None or load.state is not LoadState.LIVE:
+                raise TargetError("the target is not live, so it cannot be cut over: kainite replicate status")
+            with watching(self.ends.source, self.lock_wait) as watch:
+                position = self._applied(watch)
+                if position is None:
+                    return None
+                with both_sessions(self.ends) as (source, target):
+                    sequences = set_forward(source, target, paired(source, target))
+                triggers = ledger.cut_over(partial(_last, watch))
+        return CutOverDone(format_lsn(position), tuple(sequences), tuple(map(str, triggers)))
+
+    def _applied(self, watch: QuietSource) -> int | None:
+        """Waits until all that has committed is applied; returns the LSN up to which it is, None where stopped."""
+        marker, marked = watch.mark(), time.monotonic()
+        limit = marked + self.wait
+        while not (found := self.log(marker.commit_lsn)).is_done:
+            if found.stuck:
+                raise TargetError(_stuck(found))
+            self.tell(format_lsn(marker.commit_lsn), found)
+            if time.monotonic() > limit:
+                raise TargetError(
+                    f"after {self.wait:.0f} s not everything up to {format_lsn(marker.commit_lsn)} is applied: {found}."
+                    " kainite status tells why; start the cut-over again when that is mended"
+                )
+            if self.stop.wait(LOOK_S):
+                return None
+            watch.look()
+            if time.monotonic() > marked + MARK_AGAIN_S:
+                marker, marked = watch.mark(), time.monotonic()
+        return marker.commit_lsn
+
+
+def _last(watch: QuietSource, target: psycopg.Connection) -> list[Hook]:
+    """Looks at the source for the last time, then switches the target's triggers on; returns them."""
+    watch.look()
+    return switch_on(target)
+
+
+def _stuck(found: LogStanding) -> str:
+    return (
+        f"{len(found.stuck)} units are not applied before a person decides: {some_names(found.stuck)}. kainite uow show"
+        " tells more; kainite uow retry or discard them, then start the cut-over again"
+    )

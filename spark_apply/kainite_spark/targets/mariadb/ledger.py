@@ -1,0 +1,47 @@
+"""Kainite's own two tables in MariaDB. Pure.
+
+:mod:`kainite_spark.targets.contract` says what the tables are for, and what a crash leaves in them. DDL commits
+silently there, so they are made outside of any transaction, before the job's first one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+TABLES: Final = ("kainite_applied", "kainite_fence")
+
+_OPTIONS: Final = "ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+
+CREATE: Final = (
+    f"""
+    CREATE TABLE IF NOT EXISTS kainite_applied (
+        log_partition varchar(255) NOT NULL,
+        transaction_id bigint NOT NULL,
+        uow varchar(1024) NOT NULL,
+        applied_at timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+        PRIMARY KEY (log_partition, transaction_id)
+    ) {_OPTIONS}""",
+    f"""
+    CREATE TABLE IF NOT EXISTS kainite_fence (
+        log_partition varchar(255) NOT NULL PRIMARY KEY,
+        generation bigint NOT NULL,
+        micro_batch bigint NOT NULL
+    ) {_OPTIONS}""",
+)
+
+FENCE: Final = "SELECT generation, micro_batch FROM kainite_fence WHERE log_partition = %s"
+
+SHARE_FENCE: Final = f"{FENCE} LOCK IN SHARE MODE"
+
+# Waits for the transactions of the micro-batch before.
+LOCK_FENCE: Final = f"{FENCE} FOR UPDATE"
+
+NEW_FENCE: Final = "INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, %s, -1)"
+
+ADVANCE: Final = "UPDATE kainite_fence SET generation = %s, micro_batch = %s WHERE log_partition = %s"
+
+ACKNOWLEDGE: Final = "INSERT INTO kainite_applied (log_partition, transaction_id, uow) VALUES "
+
+APPLIED: Final = "SELECT transaction_id FROM kainite_applied WHERE log_partition = %s AND transaction_id IN %s"
+
+TRIM: Final = "DELETE FROM kainite_applied WHERE log_partition = %s AND transaction_id < %s"

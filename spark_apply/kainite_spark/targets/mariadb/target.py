@@ -1,0 +1,220 @@
+"""MariaDB and MySQL as a target: what the apply job's driver does there, each time on a connection of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+
+import pymysql
+
+from kainite.base.errors import CatalogueError
+from kainite.base.logs import event
+from kainite.settings import TargetTriggers
+from kainite.targets.mariadb.connection import connect
+from kainite.targets.mariadb.grants import grants_of, lacking
+from kainite.uow.canonical import canonical_of, is_opaque
+from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite_spark.targets.fence import Fence, fence_lost, outranked
+from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing
+from kainite_spark.targets.mariadb import ledger
+from kainite_spark.targets.mariadb.errors import about_own_tables
+from kainite_spark.targets.mariadb.firing_triggers import found_triggers
+from kainite_spark.targets.mariadb.packet import FailedStatementError, send
+from kainite_spark.targets.mariadb.present_tables import why_not_transactional
+from kainite_spark.targets.mariadb.rendering import quoted, table_name
+from kainite_spark.targets.mariadb.session import MariadbSession, beginning
+from kainite_spark.targets.mark import TargetMark, check_mark
+from kainite_spark.targets.schema import Schema
+
+_LOG = logging.getLogger(__name__)
+
+_FENCE_WAIT_S = 30
+"""How long the driver waits for the transactions of a micro-batch before, in seconds."""
+
+_ENGINES = "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbTarget:
+    """A database of MariaDB or MySQL; implements :class:`kainite_spark.targets.contract.Target`.
+
+    Attributes:
+        url: ``mariadb://…``; ``repr`` leaves it out, since it may hold a password.
+        schema: the database's tables.
+        policy: which triggers may fire.
+    """
+
+    url: str = field(repr=False)
+    schema: Schema
+    policy: HookPolicy = field(default_factory=HookPolicy)
+
+    def connect(self) -> MariadbSession:
+        session = MariadbSession(self.url, self.schema, self.policy)
+        session.open()
+        return session
+
+    def prepare(self, catalogue: Catalogue) -> None:
+        Schema.of(catalogue)
+        with self._connection() as connection:
+            send(connection, ledger.CREATE)
+            self._check_tables(connection)
+            found = found_triggers(connection, self.schema.catalogue)
+        if why := self._why_refused(found.firing):
+            raise CatalogueError(why)
+        tell_firing(found.firing)
+        _tell_coarse_keys(catalogue)
+
+    def hooks(self) -> FoundHooks:
+        with self._connection() as connection:
+            self._check_tables(connection)
+            found = found_triggers(connection, self.schema.catalogue)
+        return replace(found, why_refused=self._why_refused(found.firing))
+
+    def switch_on(self) -> Sequence[Hook]:
+        """Does nothing: MariaDB's triggers cannot be switched off."""
+        return ()
+
+    def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            found = _locked(connection, log_partition, mark)
+            if found is None:
+                _execute(connection, ledger.NEW_FENCE, log_partition, generation)
+            elif found[0] > generation:
+                raise outranked(log_partition, generation)
+            elif found[0] < generation:  # the same generation comes again when its driver lost the answer
+                _execute(connection, ledger.ADVANCE, generation, -1, log_partition)
+
+    def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            _advance(connection, fence, mark, lowest=fence.micro_batch)
+
+    def close_micro_batch(self, fence: Fence, tids: Collection[int], mark: TargetMark | None = None) -> set[int]:
+        with self._transaction() as connection:
+            # Strictly forward: a number that tasks may have shuts nobody out.
+            _advance(connection, fence, mark, lowest=fence.micro_batch - 1)
+            # A statement of its own, whose snapshot has what the tasks committed while the fence waited for them.
+            return _applied(connection, fence.log_partition, tids)
+
+    def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
+        with self._transaction() as connection:
+            _advance(connection, fence, mark, lowest=fence.micro_batch - 1)
+            return _execute(connection, ledger.TRIM, fence.log_partition, below)
+
+    def close(self) -> None:
+        """Does nothing: each call has a connection of its own."""
+
+    def _why_refused(self, firing: Sequence[Hook]) -> str | None:
+        unwanted = self.policy.unwanted(firing)
+        if not unwanted:
+            return None
+        return _undisabled(unwanted) if self.policy.triggers is TargetTriggers.OFF else refusal(unwanted)
+
+    def _check_tables(self, connection: pymysql.connections.Connection) -> None:
+        """Checks that the tables have transactions, and that the role sees their triggers.
+
+        Raises:
+            CatalogueError: a table has no transactions, or the role may not see its triggers.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW GRANTS")
+            grants = grants_of(line for (line,) in cursor.fetchall())
+        engines = _engines(connection, self.schema.catalogue)
+        for table in self.schema.catalogue.tables.values():
+            if lacking(grants, ["TRIGGER"], table.schema or "", table.bare_name):
+                raise CatalogueError(_unseen(table))
+            if why := why_not_transactional(table.name, engines.get((table.schema, table.bare_name))):
+                raise CatalogueError(why)
+
+    @contextmanager
+    def _connection(self) -> Iterator[pymysql.connections.Connection]:
+        try:
+            with closing(connect(self.url)) as connection:
+                yield connection
+        except FailedStatementError as failed:
+            raise about_own_tables(failed.error) from failed.error
+        except pymysql.Error as error:
+            raise about_own_tables(error) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[pymysql.connections.Connection]:
+        """Runs a short transaction; closing the connection in its middle rolls it back."""
+        with self._connection() as connection:
+            send(connection, beginning(_FENCE_WAIT_S))
+            yield connection
+            connection.commit()
+
+
+def _locked(
+    connection: pymysql.connections.Connection, log_partition: str, mark: TargetMark | None
+) -> tuple[int, int] | None:
+    """Locks the fence's row, which waits for the transactions of the micro-batch before; returns it.
+
+    Raises:
+        TargetWentBackError: the target is behind the mark.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(ledger.LOCK_FENCE, (log_partition,))
+        row = cursor.fetchone()
+    found = None if row is None else (int(row[0]), int(row[1]))
+    if mark is not None:
+        check_mark(log_partition, mark, found, len(_applied(connection, log_partition, mark.tids)))
+    return found
+
+
+def _advance(connection: pymysql.connections.Connection, fence: Fence, mark: TargetMark | None, *, lowest: int) -> None:
+    """Advances the fence if its micro-batch is not above ``lowest``; raises TargetFencedError if it is."""
+    found = _locked(connection, fence.log_partition, mark)
+    if found is None or found[0] != fence.generation or found[1] > lowest:
+        raise fence_lost(fence)
+    _execute(connection, ledger.ADVANCE, fence.generation, fence.micro_batch, fence.log_partition)
+
+
+def _applied(connection: pymysql.connections.Connection, log_partition: str, tids: Collection[int]) -> set[int]:
+    if not tids:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(ledger.APPLIED, (log_partition, tuple(tids)))
+        return {tid for (tid,) in cursor.fetchall()}
+
+
+def _execute(connection: pymysql.connections.Connection, sql: str, *values: object) -> int:
+    with connection.cursor() as cursor:
+        return cursor.execute(sql, values)
+
+
+def _engines(
+    connection: pymysql.connections.Connection, catalogue: Catalogue
+) -> Mapping[tuple[str | None, str], str | None]:
+    """Returns the storage engines of the tables, by schema and name."""
+    found: dict[tuple[str | None, str], str | None] = {}
+    with connection.cursor() as cursor:
+        for schema in {table.schema for table in catalogue.tables.values()}:
+            cursor.execute(_ENGINES, (schema,))
+            found |= {(schema, name): engine for name, engine in cursor.fetchall()}
+    return found
+
+
+def _unseen(table: Table) -> str:
+    return (
+        f"the target's role does not see which triggers {table.name} has, and they would fire: "
+        f"GRANT TRIGGER ON {table_name(table)} to it, or on {quoted(table.schema or '')}.*"
+    )
+
+
+def _undisabled(unwanted: Sequence[Hook]) -> str:
+    dropped = "; ".join(f"DROP TRIGGER {quoted(hook.name)}" for hook in unwanted)
+    return (
+        f"targetTriggers=off: MariaDB cannot switch a trigger off. Drop them, and make them again afterwards: {dropped}"
+    )
+
+
+def _tell_coarse_keys(catalogue: Catalogue) -> None:
+    """Logs, once a start, the tables of which all units wait for each other: no part of the key can be compared."""
+    for table in catalogue.tables.values():
+        columns = [table.columns[name] for name in table.primary_key]
+        if columns and all(is_opaque(canonical_of([column])) for column in columns):
+            types = ", ".join(f"{column.name} {column.type}" for column in columns)
+            event(_LOG, logging.WARNING, "units of a table wait for each other", table=table.name, key=types,
+                  why="its key's type or collation is none that Kainite compares")  # fmt: skip

@@ -1,0 +1,151 @@
+"""The console in a real browser: reading, acting, keys, hostile names, a restart, dark, a phone, WCAG AA.
+
+``KAINITE_SCREENSHOTS=FOLDER`` keeps a screenshot of each page.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from kainite.base.position import Position
+from kainite.uow.delta import Delta, Operation, UnitEnd
+from kainite.uow.fragment import Fragment
+from kainite.uow.touches import Touched
+from support.browser import chromium, opened
+from support.console_world import allow, served_console
+from support.log_builders import fragment
+from support.log_cli import LogWorld
+
+pytestmark = pytest.mark.timeout(300)
+
+SCRIPT = "<script>alert(document.domain)</script>"
+RIGHT_TO_LEFT = "طلب-١٢٣\u202egnp.exe"
+ASKS_NOW = """(() => {
+    const region = document.getElementById("live");
+    delete region.dataset.waits;
+    region.dataset.asked = "0";
+    document.dispatchEvent(new Event("visibilitychange"));
+    return region.dataset.waits === "1";
+})()"""
+"""Has the page ask for what is new, and tells whether it does."""
+
+PAGES = ("", "units", "unit?uow=bad", "shards", "apply", "log", "history")
+
+
+async def test_a_person_reads_types_and_acts(log_world: LogWorld) -> None:
+    file = allow(log_world.properties, consoleOperators="local")
+    async with served_console(file) as console, chromium() as browser, opened(browser) as watched:
+        page = watched.page
+        await page.goto(console.url)
+        await expect(page.locator(".headline")).to_contain_text("1 unit failed; the first is bad (id 1)")
+        await expect(page.locator(".charts canvas").first).to_be_visible()
+
+        # keys alone: to the units, the filter, a row, and back to the list of keys
+        await page.keyboard.press("2")
+        await expect(page.locator("h1")).to_have_text("Units of work")
+        await page.keyboard.press("?")
+        await expect(page.locator("#keys")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("/")
+        await page.keyboard.type("ba")
+        asked = await page.evaluate("document.getElementById('live').dataset.asked")
+        await expect(page.locator("#live")).not_to_have_attribute("data-asked", asked)
+        await expect(page.locator("[data-filter]")).to_have_value("ba")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("[data-rows] tbody tr")).to_have_count(1)
+        await page.keyboard.press("j")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("h1")).to_have_text("bad")
+
+        # what is selected is not thrown away by what is new
+        await page.evaluate("getSelection().selectAllChildren(document.querySelector('h1'))")
+        assert await page.evaluate(ASKS_NOW) is False
+        await page.evaluate("getSelection().removeAllRanges()")
+        assert await page.evaluate(ASKS_NOW) is True
+
+        await page.get_by_role("button", name="Retry …").click()
+        await expect(page.locator(".form")).to_contain_text("1 unit will be applied again")
+        await page.keyboard.type("the customer is there now")
+        await page.get_by_role("button", name="Retry", exact=True).click()
+        await expect(page.locator("#outcome")).to_contain_text("Done. unit bad will be applied again")
+        assert log_world.owner.state.units[1].status.value == "in progress"
+        await page.get_by_role("link", name="Back").click()
+        await expect(page.locator("header.unit .status")).to_have_text("in progress")
+        await page.keyboard.press("6")
+        await expect(page.locator("tbody")).to_contain_text("the customer is there now")
+        assert watched.problems == []
+
+        # somebody else sees it without doing anything
+        async with opened(browser) as other:
+            await other.page.goto(f"{console.url}app/units?status=in+progress")
+            await expect(other.page.locator("tbody")).to_contain_text("bad")
+            await log_world.owner.append(
+                "shard-0", Position(2), Position(2), [fragment("late", [4], count=1)], Position(1)
+            )
+            await expect(other.page.locator("tbody")).to_contain_text("late")
+
+
+async def test_names_and_values_from_outside_stay_text(log_world: LogWorld) -> None:
+    large = Delta("t", Operation.UPSERT, {"id": 7}, {"id": 7, "v": "x" * 1_000_000 + SCRIPT}, {}, None)
+    units = [
+        fragment(SCRIPT, [5], count=1), fragment(RIGHT_TO_LEFT, [6], count=1),
+        Fragment("large", (large,), Touched(frozenset([7])), (UnitEnd(1, None),)),
+    ]  # fmt: skip
+    await log_world.owner.append("shard-0", Position(2), Position(2), units, Position(1))
+    async with served_console(log_world.properties) as console, chromium() as browser, opened(browser) as watched:
+        page = watched.page
+        await page.goto(f"{console.url}app/units")
+        await expect(page.locator("tbody")).to_contain_text(SCRIPT)
+        await expect(page.locator("tbody")).to_contain_text("\\u202egnp.exe")
+        await page.get_by_text(SCRIPT).click()
+        await expect(page.locator("h1")).to_have_text(SCRIPT)
+        answer = await page.goto(f"{console.url}app/unit?uow=large")
+        assert answer is not None
+        assert len(await answer.body()) < 50_000
+        await expect(page.locator(".values")).to_contain_text("1,000,039 characters")
+        assert watched.problems == []
+
+
+async def test_a_restart_is_told_and_passes(log_world: LogWorld) -> None:
+    async with chromium() as browser, opened(browser) as watched:
+        page = watched.page
+        async with served_console(log_world.properties) as console:
+            await page.goto(f"{console.url}app/units")
+            await expect(page.locator("tbody")).to_contain_text("bad")
+        await expect(page.locator("#stale")).to_contain_text("does not answer")
+        await expect(page.locator("tbody")).to_contain_text("bad")
+        async with served_console(log_world.properties, listen=console.host):
+            await expect(page.locator("#stale")).to_be_hidden()
+
+
+async def test_each_page_is_readable_dark_small_and_without_scripts(log_world: LogWorld, tmp_path: Path) -> None:
+    file = allow(log_world.properties, consoleOperators="local")
+    looks: dict[str, dict[str, Any]] = {
+        "light": {},
+        "dark": {"color_scheme": "dark"},
+        "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
+    }
+    found: list[str] = []
+    async with served_console(file) as console, chromium() as browser:
+        for name, look in looks.items():
+            async with opened(browser, **look) as watched:
+                for path in PAGES:
+                    await watched.page.goto(f"{console.url}app/{path}")
+                    await expect(watched.page.locator("main h1")).to_have_count(1)
+                    shown = f"{path.partition('?')[0] or 'overview'}-{name}"
+                    await watched.shot(tmp_path, shown)
+                    found += [f"{shown}: {each}" for each in await watched.axe()]
+                    width = await watched.page.evaluate("document.documentElement.scrollWidth")
+                    assert width <= watched.page.viewport_size["width"], shown  # type: ignore[index]
+                assert watched.problems == []
+        async with opened(browser, java_script_enabled=False) as watched:
+            await watched.page.goto(f"{console.url}app/units?status=failed")
+            await watched.page.get_by_role("link", name="bad").click()
+            await expect(watched.page.locator("main")).to_contain_text("violates check")
+            await watched.page.get_by_role("button", name="Discard …").click()
+            await expect(watched.page.locator(".form")).to_contain_text("will never be applied to the target")
+    assert found == []

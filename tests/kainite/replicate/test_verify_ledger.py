@@ -1,0 +1,58 @@
+"""The comparison's side of the ledger, in a real target."""
+
+from __future__ import annotations
+
+import threading
+
+import psycopg
+import pytest
+
+from kainite.base.errors import TargetError
+from kainite.replicate.stop_ledger import StopState
+from kainite.replicate.verify_ledger import VerifyLedger, VerifyOutcome, latest_outcome
+
+LOG = "log/0"
+FENCE = "CREATE TABLE kainite_fence (log_partition text, generation bigint, micro_batch bigint)"
+OUTCOME = VerifyOutcome("2026-11-23T10:00:00+00:00", "0/10", "equal", 3, 400, 0, 0, 0, 0, 1.5)
+
+
+def test_one_comparison_runs_at_a_time(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as one, psycopg.connect(postgres, autocommit=True) as other:
+        VerifyLedger(one, LOG).begin()
+        with pytest.raises(TargetError, match="another kainite verify of log/0 runs"):
+            VerifyLedger(other, LOG).begin()
+        VerifyLedger(other, "log/1").begin()
+
+
+def test_the_latest_result_is_kept(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        assert latest_outcome(connection, LOG) is None
+        ledger = VerifyLedger(connection, LOG)
+        ledger.begin()
+        ledger.ask()
+        assert latest_outcome(connection, LOG) is None
+        ledger.note(OUTCOME)
+        ledger.ask()
+        assert latest_outcome(connection, LOG) == OUTCOME
+        assert ledger.held_ms() is None
+
+
+def test_whoever_waits_is_told_why_it_was_in_vain(postgres: str) -> None:
+    stop = threading.Event()
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(FENCE)
+        ledger = VerifyLedger(connection, LOG, stop)
+        ledger.begin()
+        ledger.ask()
+        with pytest.raises(TargetError, match="no apply job of this log has answered"):
+            ledger.awaits(StopState.ATTENDED, 0.0, lambda: None)
+        connection.execute("UPDATE kainite_verify SET state = 'attended', generation = 4")
+        assert not ledger.awaits(StopState.STOPPED, 0.0, lambda: None)  # no apply job has this generation
+        connection.execute("INSERT INTO kainite_fence VALUES (%s, 4, 1)", [LOG])
+        with pytest.raises(TargetError, match="has not come to the point in time"):
+            ledger.awaits(StopState.STOPPED, 0.0, lambda: None)
+        stop.set()
+        with pytest.raises(TargetError, match="was stopped"):
+            ledger.awaits(StopState.STOPPED, 0.0, lambda: None)
+        ledger.end()
+        assert not ledger.awaits(StopState.STOPPED, 0.0, lambda: None)

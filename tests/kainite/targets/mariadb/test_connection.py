@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from contextlib import closing
+
+import pymysql
+import pytest
+
+from kainite.targets.mariadb.connection import connect
+from support.ports import free_port
+
+
+def test_values_do_not_depend_on_the_servers_settings(mariadb_server: str) -> None:
+    with closing(connect(mariadb_server)) as admin:
+        admin.query("SET GLOBAL sql_mode = '', GLOBAL time_zone = '+05:00', GLOBAL tx_isolation = 'SERIALIZABLE'")
+        try:
+            with closing(connect(mariadb_server)) as connection, connection.cursor() as cursor:
+                cursor.execute("SELECT @@sql_mode, @@time_zone, @@tx_isolation, @@character_set_client")
+                [(mode, *others)] = cursor.fetchall()
+        finally:
+            admin.query("SET GLOBAL sql_mode = DEFAULT, GLOBAL time_zone = DEFAULT, GLOBAL tx_isolation = DEFAULT")
+    assert {"STRICT_ALL_TABLES", "NO_AUTO_VALUE_ON_ZERO", "NO_ZERO_DATE"} <= set(mode.split(","))
+    assert others == ["+00:00", "READ-COMMITTED", "utf8mb4"]
+
+
+def test_a_server_that_is_away_is_named_without_the_password() -> None:
+    with pytest.raises(pymysql.OperationalError, match=r"cannot connect to 127\.0\.0\.1") as refused:
+        connect(f"mariadb://root:geheimnis@127.0.0.1:{free_port()}/d")
+    assert "geheimnis" not in str(refused.value)
+
+
+def test_a_refused_role_is_told_without_the_password(mariadb_server: str) -> None:
+    url = mariadb_server.replace("root@", "nobody:geheimnis@")
+    with pytest.raises(pymysql.OperationalError, match="Access denied") as refused:
+        connect(url)
+    assert "geheimnis" not in str(refused.value)

@@ -1,0 +1,210 @@
+"""Cut-overs of a real replica: what is checked, what is set, and what a kill at each step leaves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import psycopg
+import pytest
+
+from kainite.base.errors import CatalogueError, SourceError, TargetError, TargetUnavailableError
+from kainite.capture.postgresql.replication import SourceSlot
+from kainite.replicate.applied_point import LogStanding, read_standing
+from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.ledger import LoadState
+from kainite.replicate.load_ledger import LoadLedger
+from kainite.settings import ApplySettings, TargetTriggers
+from kainite.uow.catalogue.reflection import reflect
+from kainite_spark.load import cutover
+from kainite_spark.load.cutover import CutOver, CutOverDone
+from kainite_spark.targets.opening import open_target
+from support.replica import Replica, replica
+from support.replicas import LOG, Loading
+from support.waiting import eventually
+
+TABLES = """
+    CREATE TABLE item (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text);
+    CREATE TABLE line (id bigserial PRIMARY KEY, item_id int NOT NULL REFERENCES item);
+    CREATE SEQUENCE ticket INCREMENT BY -5;
+    CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.name := upper(NEW.name); RETURN NEW; END';
+    CREATE TRIGGER loud BEFORE INSERT ON item FOR EACH ROW EXECUTE FUNCTION shout();
+"""
+WRITES = (
+    "INSERT INTO item (name) VALUES ('one'), ('two')",
+    "INSERT INTO line (item_id) SELECT id FROM item",
+    "SELECT nextval('ticket'), nextval('ticket')",
+)
+OFF = ApplySettings(triggers=TargetTriggers.OFF)
+
+
+class KilledError(Exception):
+    """The cut-over was killed."""
+
+
+@dataclass
+class Followed:
+    """A live replica.
+
+    Attributes:
+        made: what carries the source's transactions to the target.
+        world: both databases.
+        told: how far the log was, at each look.
+    """
+
+    made: Replica
+    world: Loading
+    told: list[LogStanding] = field(default_factory=list)
+
+    def cut_over(self, meanwhile: Callable[[], object] | None = None, wait: float = 60.0) -> CutOverDone | None:
+        """Cuts over; the extractor, the log and the apply job get on whenever it waits."""
+
+        def tell(_: str, found: LogStanding) -> None:
+            self.told.append(found)
+            (meanwhile or self.catch_up)()
+
+        log = partial(read_standing, self.made.store, "0")
+        return CutOver(self.world.ends, log, threading.Event(), tell, wait, lock_wait=0.5).run()
+
+    def catch_up(self) -> None:
+        self.made.catch_up(1)
+
+    def state(self) -> LoadState:
+        return self.world.found().state
+
+
+@contextmanager
+def followed(source: SourceSlot, target: str) -> Iterator[Followed]:
+    with replica(source, target, TABLES, apply=OFF) as made:
+        world = Loading(ReplicaEnds(source, target, LOG), 0)
+        world.load()
+        catalogue = reflect(target)
+        opened = open_target(target, catalogue, apply=OFF)
+        opened.prepare(catalogue)
+        opened.close()
+        world.in_source(*WRITES)
+        made.catch_up(2)
+        assert world.differences() == {}
+        yield Followed(made, world)
+
+
+def test_what_the_source_has_is_in_the_target_which_may_then_be_written(source: SourceSlot, postgres: str) -> None:
+    with followed(source, postgres) as replica:
+        replica.world.in_source("INSERT INTO item (name) VALUES ('last')")
+        done = replica.cut_over(lambda: replica.made.catch_up(2))
+        assert done is not None
+        assert [found.collected for found in replica.told] == [False]
+        assert replica.world.differences() == {}
+        assert set(done.sequences) == {"public.item_id_seq", "public.line_id_seq", "public.ticket"}
+        assert ["loud" in trigger for trigger in done.triggers] == [True]
+        assert replica.state() is LoadState.CUT_OVER
+        written = "INSERT INTO item (name) VALUES ('mine') RETURNING id, name"
+        assert replica.world.in_target(written) == [(4, "MINE")]
+        assert replica.world.in_target("SELECT nextval('ticket')") == replica.world.in_source(
+            "SELECT nextval('ticket')"
+        )
+
+
+def test_nobody_applies_and_no_load_empties_a_target_that_was_cut_over(source: SourceSlot, postgres: str) -> None:
+    with followed(source, postgres) as replica:
+        replica.cut_over()
+        target = open_target(postgres, reflect(postgres))
+        with pytest.raises(TargetUnavailableError, match="was cut over"):
+            target.raise_generation(LOG, 99)
+        off = open_target(postgres, reflect(postgres), apply=OFF)
+        off.prepare(reflect(postgres))  # as an apply job does that a service manager starts again
+        off.close()
+        assert replica.world.in_target("SELECT tgenabled FROM pg_trigger WHERE tgname = 'loud'") == [("O",)]
+        with pytest.raises(CatalogueError, match="others may have written in it"):
+            replica.world.load(anew=True)
+        with pytest.raises(TargetError, match="not live, so it cannot be cut over"):
+            replica.cut_over()
+        assert replica.world.in_target("SELECT count(*) FROM item") == [(2,)]
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            LoadLedger(connection, LOG).make_live_again()
+        target.raise_generation(LOG, 99)
+        target.close()
+        assert replica.state() is LoadState.LIVE
+
+
+def test_who_still_writes_is_named_and_the_target_stays_a_replica(source: SourceSlot, postgres: str) -> None:
+    with followed(source, postgres) as replica:
+        writes = "INSERT INTO item (name) VALUES ('late')"
+        with pytest.raises(SourceError, match=r"transaction \d+ has changed public\.item and committed at"):
+            replica.cut_over(lambda: replica.world.in_source(writes))
+        assert replica.state() is LoadState.LIVE
+        replica.made.catch_up(2)
+        assert replica.cut_over() is not None
+        assert replica.world.differences() == {}
+
+
+def test_a_write_behind_the_wait_is_seen_in_the_last_transaction(
+    source: SourceSlot, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with followed(source, postgres) as replica:
+        paired: Any = getattr(cutover, "paired")  # noqa: B009
+
+        def write_first(*ends: psycopg.Connection) -> object:
+            replica.world.in_source("DELETE FROM line")
+            return paired(*ends)
+
+        monkeypatch.setattr(cutover, "paired", write_first)
+        with pytest.raises(SourceError, match=r"public\.line"):
+            replica.cut_over()
+        assert replica.state() is LoadState.LIVE
+        assert replica.world.in_target("SELECT tgenabled FROM pg_trigger WHERE tgname = 'loud'") == [("D",)]
+
+
+@pytest.mark.parametrize("step", ["paired", "set_forward", "switch_on"])
+def test_a_cut_over_that_was_killed_is_started_again(
+    source: SourceSlot, postgres: str, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    with followed(source, postgres) as replica:
+        real = getattr(cutover, step)
+
+        def killed(*arguments: object) -> None:
+            real(*arguments)
+            raise KilledError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(cutover, step, killed)
+            with pytest.raises(KilledError):
+                replica.cut_over()
+        assert replica.state() is LoadState.LIVE
+        assert replica.world.in_target("SELECT tgenabled FROM pg_trigger WHERE tgname = 'loud'") == [("D",)]
+        replica.made.catch_up(0)
+        assert replica.cut_over() is not None
+        left = "SELECT FROM pg_replication_slots WHERE temporary AND database = current_database()"
+        eventually(lambda: replica.world.in_source(left) == [])
+
+
+def test_an_open_transaction_is_named_before_anything_begins(source: SourceSlot, postgres: str) -> None:
+    with followed(source, postgres) as replica, psycopg.connect(source.url) as writer:
+        writer.execute("DELETE FROM line")
+        with pytest.raises(SourceError, match=f"pid {writer.info.backend_pid} "):
+            replica.cut_over()
+        assert replica.told == []
+
+
+def test_what_is_not_applied_in_time_or_failed_is_told(source: SourceSlot, postgres: str) -> None:
+    with followed(source, postgres) as replica:
+        with pytest.raises(TargetError, match=r"not everything up to .* is applied: the log does not have it yet"):
+            replica.cut_over(lambda: None, wait=0.01)
+        replica.world.in_target("ALTER TABLE item ADD CHECK (name <> 'BAD')")
+        replica.world.in_source("ALTER TABLE item DISABLE TRIGGER loud", "INSERT INTO item (name) VALUES ('BAD')")
+        with pytest.raises(TargetError, match=r"1 units are not applied before a person decides: pg-.*item_name_check"):
+            replica.cut_over(lambda: replica.made.catch_up(3))
+        assert replica.state() is LoadState.LIVE
+
+
+def test_a_stop_leaves_the_replica_as_it_was(source: SourceSlot, postgres: str) -> None:
+    with followed(source, postgres) as replica:
+        stop = threading.Event()
+        stop.set()
+        waits = LogStanding(collected=False, applied=False, left=0, stuck=())
+        assert CutOver(replica.world.ends, lambda _: waits, stop, lambda *_: None, 60.0).run() is None
+        assert replica.state() is LoadState.LIVE

@@ -1,0 +1,141 @@
+"""What a session does about locks, deadlocks, lost connections and tables that change while it works."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from kainite.base.errors import TargetBusyError, TargetError, TargetInterruptedError
+from kainite.targets.mariadb.connection import connect
+from kainite_spark.targets.mariadb import rendering, session
+from support.stores import Database, Store, Stores
+
+DDL = "CREATE TABLE item (id bigint PRIMARY KEY, v integer, t varchar(20))"
+
+
+@pytest.fixture
+def stores(mariadb: str) -> Iterator[Stores]:
+    opened = Stores(Database(mariadb))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def store(stores: Stores) -> Store:
+    opened = stores.open(DDL)
+    assert opened.statuses(opened.unit(0, *(opened.insert("item", id=n, v=0) for n in (1, 2)))) == ["committed"]
+    return opened
+
+
+def test_a_locked_row_delays_its_unit_alone(store: Store) -> None:
+    units = [store.unit(n, store.update("item", {"id": n}, v=n)) for n in (1, 2)]
+    with closing(connect(store.database.url)) as other:
+        other.begin()
+        other.query("UPDATE item SET v = 9 WHERE id = 1")
+        outcomes = store.apply(*units)
+    assert [outcome.status.value for outcome in outcomes] == ["in progress", "committed"]
+    assert "Lock wait timeout" in (outcomes[0].cause or "")
+    assert store.statuses(*units) == ["committed"] * 2
+    assert [row[1] for row in store.rows("item")] == [1, 2]
+
+
+def test_a_table_that_is_being_altered_delays_its_units(store: Store) -> None:
+    with closing(connect(store.database.url)) as other:
+        other.query("LOCK TABLES item WRITE")
+        with pytest.raises(TargetBusyError):
+            store.session.apply(store.fence, [store.unit(1, store.update("item", {"id": 1}, v=1))])
+    assert store.statuses(store.unit(1, store.update("item", {"id": 1}, v=1))) == ["committed"]
+
+
+def test_a_deadlock_is_no_refusal(stores: Stores, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "ROW_WAIT_S", 30)
+    with closing(connect(store.database.url)) as other:
+        other.begin()
+        other.query("UPDATE item SET v = 5, t = 'heavy' WHERE id = 2")
+        found: list[Any] = []
+        unit = store.unit(1, store.update("item", {"id": 1}, v=1), store.update("item", {"id": 2}, v=1))
+
+        def apply() -> None:
+            try:
+                store.session.apply(store.fence, [unit])
+            except TargetError as error:
+                found.append(error)
+
+        thread = threading.Thread(target=apply)
+        thread.start()
+        waiting = "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+        while store.database.rows(waiting) != [(1,)]:
+            assert thread.is_alive()
+        try:
+            other.query("UPDATE item SET v = 5 WHERE id = 1")
+            other.rollback()
+        except Exception:  # the server may choose either of the two
+            found.append(None)
+        thread.join(60)
+    assert len(found) == 1
+    assert found[0] is None or isinstance(found[0], TargetBusyError)
+    if found[0] is not None:
+        assert store.statuses(unit) == ["committed"]
+    assert [row[1] for row in store.rows("item")] == [1, 1]
+
+
+def test_a_lost_connection_is_told_and_opened_again(store: Store) -> None:
+    unit = store.unit(1, store.update("item", {"id": 1}, v=1))
+    [(own,)] = store.database.rows(
+        "SELECT id FROM information_schema.processlist WHERE command = 'Sleep' AND db = database()"
+    )
+    store.database.run(f"KILL {own}")
+    with pytest.raises(TargetInterruptedError):
+        store.session.apply(store.fence, [unit])
+    assert store.statuses(unit) == ["committed"]
+
+
+def test_a_column_that_gets_another_type_meanwhile_is_written_by_the_new_one(store: Store) -> None:
+    assert store.statuses(store.unit(1, store.update("item", {"id": 1}, t="\\x6162"))) == ["committed"]
+    store.database.run("ALTER TABLE item MODIFY t varbinary(20)")
+    assert store.statuses(store.unit(2, store.update("item", {"id": 2}, t="\\x6162"))) == ["committed"]
+    assert [row[2] for row in store.rows("item")] == [b"\\x6162", b"ab"]
+
+
+def test_a_table_that_loses_its_transactions_meanwhile_ends_the_job(store: Store) -> None:
+    assert store.statuses(store.unit(1, store.update("item", {"id": 1}, v=1))) == ["committed"]
+    store.database.run("ALTER TABLE item ENGINE = MyISAM")
+    with pytest.raises(TargetError, match="storage engine MyISAM"):
+        store.apply(store.unit(2, store.update("item", {"id": 2}, v=2)))
+    assert store.acknowledged() == [0, 1]
+
+
+def test_zero_in_a_counted_column_stays_zero_and_null_is_refused(stores: Stores) -> None:
+    store = stores.open("CREATE TABLE c (id bigint PRIMARY KEY, n integer NOT NULL AUTO_INCREMENT UNIQUE)")
+    units = [store.unit(1, store.insert("c", id=1, n=0)), store.unit(2, store.insert("c", id=2, n=None))]
+    assert store.statuses(*units) == ["committed", "failed"]
+    assert store.rows("c") == [(1, 0)]
+
+
+def test_keys_that_differ_in_case_and_accents_are_one_row_and_conflict(stores: Stores) -> None:
+    store = stores.open("CREATE TABLE person (name varchar(20) PRIMARY KEY, age integer)")
+    first = store.unit(1, store.insert("person", name="Ann", age=1))
+    again = store.unit(2, store.delete("person", name="ANN"), store.upsert("person", name="änn ", age=2))
+    assert first.written & again.written
+    assert store.statuses(first, again) == ["committed"] * 2
+    assert store.rows("person") == [("änn ", 2)]
+
+
+def test_an_upsert_meets_no_other_row_by_a_unique_value(stores: Stores) -> None:
+    store = stores.open("CREATE TABLE u (id bigint PRIMARY KEY, code integer UNIQUE)")
+    units = [store.unit(1, store.insert("u", id=1, code=7)), store.unit(2, store.upsert("u", id=3, code=7))]
+    assert store.statuses(*units) == ["committed", "failed"]
+    assert store.rows("u") == [(1, 7)]
+
+
+def test_a_group_takes_several_packets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (session, rendering):
+        monkeypatch.setattr(module, "MOST_CHARACTERS", 200)
+    rows = [store.insert("item", id=n, v=n, t="x" * (n % 20)) for n in range(10, 200)]
+    changes = [store.update("item", {"id": n}, v=0) for n in range(10, 100)]
+    assert store.statuses(store.unit(1, *rows), store.unit(2, *changes)) == ["committed"] * 2
+    assert sum(row[1] for row in store.rows("item")) == sum(range(100, 200))

@@ -1,0 +1,97 @@
+"""``kainite verify`` as a user runs it, while source and target live."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kainite.capture.postgresql.command import PROGRAM
+from kainite.capture.postgresql.replication import SourceSlot
+from kainite.cli.main import main
+from kainite_spark import verify_cli
+from support.postgresql_source import source
+from support.replica import replica
+from support.replicas import run
+
+__all__ = ["source"]
+TABLES = """
+    CREATE TABLE account (id int PRIMARY KEY, owner text, secret text);
+    CREATE TABLE line (id int PRIMARY KEY, v text);
+"""
+FILL = "INSERT INTO account SELECT n, 'owner ' || n, 's3cret ' || n FROM generate_series(1, 500) n"
+
+
+def file_of(source: SourceSlot, target: str, folder: Path, **more: str) -> str:
+    values = {
+        "applicationName": "shop", "streamName": "shop", "target": target, "logTableName": "log", "unitsOfWork": "true",
+        "extractorName": f"{PROGRAM} --source {source.url!r} --slot {source.slot} --publication changes",
+        "extractorMode": "cyclic", "extractorOffsets": "kainite", "uowOrder": "dense", "regionName": "us-east-1",
+        "applyMaster": "local[2]",
+    } | more  # fmt: skip
+    path = folder / "shop.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+    return str(path)
+
+
+def kainite(*words: str) -> tuple[int, str]:
+    """Returns the exit code and what was printed: on standard error only where nothing else was."""
+    result = CliRunner().invoke(main, words)
+    return result.exit_code, result.stdout or result.stderr
+
+
+def test_what_differs_is_printed_and_the_exit_code_tells(source: SourceSlot, postgres: str, tmp_path: Path) -> None:
+    file = file_of(source, postgres, tmp_path)
+    with replica(source, postgres, TABLES) as made:
+        run(source.url, FILL)
+        made.catch_up(1)
+        with made.living():
+            code, output = kainite("verify", "-p", file)
+            assert (code, output.split(":")[0]) == (0, "equal")
+            assert "2 tables, 500 rows as of" in output
+            run(postgres, "UPDATE account SET secret = 'other' WHERE id = 9", "INSERT INTO line VALUES (1, NULL)")
+            code, output = kainite("verify", "-p", file)
+            assert code == 1
+            assert "changed: public.account id=9\n    secret: source 's3cret 9' | target 'other'\n" in output
+            assert "extra: public.line id=1\n    id: target '1'\n    v: target NULL\n" in output
+            assert output.splitlines()[-1].startswith("different: 2 tables, 500 rows as of ")
+            masked = kainite("verify", "-p", file, "--values", "masked", "--table", "account")[1]
+            assert "s3cret" not in masked
+            assert "    secret: source '8 characters, sha256 " in masked
+            code, output = kainite("verify", "-p", file, "--json", "--values", "none", "--rows", "1")
+            found = json.loads(output)
+            assert (code, found["verdict"], len(found["rows"])) == (1, "different", 1)
+            assert found["rows"][0]["source"] in (["…"], None)
+            assert [table["extra"] for table in found["tables"]] == [0, 1]
+            assert found["held_ms"] < 5_000
+            shown = kainite("replicate", "status", "-p", file)[1]
+            assert "compared with the source at " in shown
+            assert "2 differ, in " in shown
+            assert "no table public.nothing" in kainite("verify", "-p", file, "--table", "nothing")[1]
+
+
+def test_settings_under_which_the_log_tells_no_point_are_refused(
+    source: SourceSlot, postgres: str, tmp_path: Path
+) -> None:
+    file = file_of(source, postgres, tmp_path, uowOrder="arrival")
+    code, output = kainite("verify", "-p", file)
+    assert (code, "needs uowOrder = dense" in output) == (1, True)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_large_tables_are_compared_by_spark(
+    source: SourceSlot, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify_cli, "SMALL_BYTES", 1024)
+    file = file_of(source, postgres, tmp_path)
+    with replica(source, postgres, TABLES) as made:
+        run(source.url, FILL)
+        made.catch_up(1)
+        with made.living():
+            run(postgres, "DELETE FROM account WHERE id = 250")
+            code, output = kainite("verify", "-p", file)
+    assert code == 1
+    assert "missing: public.account id=250\n" in output

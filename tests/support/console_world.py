@@ -1,0 +1,89 @@
+"""``kainite console`` as a process, and who asks it over HTTP as a browser does."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+LIMIT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    """An answer of the console; names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServedConsole:
+    """A console that serves."""
+
+    url: str
+    process: asyncio.subprocess.Process
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).netloc
+
+    async def ask(
+        self, path: str, method: str = "GET", body: Mapping[str, str] | None = None, **headers: str
+    ) -> PageAnswer:
+        """Asks for a page; underscores in the names of headers become hyphens."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await asyncio.to_thread(_asked, self.host, path, method, urlencode(body or {}), named)
+
+    async def send(self, path: str, body: Mapping[str, str], **headers: str) -> PageAnswer:
+        """Sends a form as a page of the console's own does."""
+        own = {"Origin": f"http://{self.host}", "Sec_Fetch_Site": "same-origin"}
+        return await self.ask(path, "POST", body, **{**own, **headers})
+
+
+@asynccontextmanager
+async def served_console(*files: Path, listen: str = "127.0.0.1:0") -> AsyncIterator[ServedConsole]:
+    """Runs the console on settings files."""
+    words = [word for file in files for word in ("-p", str(file))]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "kainite", "console", *words, "--listen", listen,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), LIMIT)
+        assert b"the console is at " in line, line
+        yield ServedConsole(line.decode().split()[-1], process)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+def allow(file: Path, **settings: str) -> Path:
+    """Adds settings to a file."""
+    with file.open("a") as lines:
+        lines.writelines(f"{name} = {value}\n" for name, value in settings.items())
+    return file
+
+
+def _asked(host: str, path: str, method: str, body: str, headers: Mapping[str, str]) -> PageAnswer:
+    connection = http.client.HTTPConnection(host, timeout=LIMIT)
+    try:
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        if method == "POST":
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body.encode() if method == "POST" else None)
+        answer = connection.getresponse()
+        told = {name.lower(): value for name, value in answer.getheaders()}
+        return PageAnswer(answer.status, told, answer.read().decode())
+    finally:
+        connection.close()
