@@ -26,6 +26,7 @@ from kainite.settings import Settings
 from kainite_spark.cli import stopping
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
+from kainite_spark.load.rounds import make_foreign_keys
 from kainite_spark.load.runner import SparkStepRunner
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.replicate_progress import LoadProgress, status_at, tell
@@ -99,6 +100,7 @@ class _Adding:
     def check(self, target: psycopg.Connection) -> None:
         known = {table.table: table.state for table in status_of(target, self.ends.log_partition).tables}
         if known.get(self.table.full_name) is TableState.LIVE:
+            make_foreign_keys(target, self.ends.log_partition)  # a driver may have been killed before it made them
             raise CatalogueError(f"{self.table.full_name} is live already: kainite replicate reload copies it again")
 
     def make(self, target: psycopg.Connection) -> None:

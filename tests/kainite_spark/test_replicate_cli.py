@@ -24,6 +24,7 @@ from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
 from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.foreign_keys import take_off
 from support.postgresql_source import source
 from support.replica import replica
 from support.replicas import LOG, Loading, run
@@ -116,6 +117,21 @@ def test_a_settings_file_is_written_and_then_read(source: SourceSlot, postgres: 
     assert "streamName = shop" in path.read_text()
     code, output = kainite("init", "-p", str(path), *where)
     assert "is there already" in output
+
+
+def test_add_makes_the_foreign_keys_that_a_killed_driver_has_left_off(
+    source: SourceSlot, postgres: str, file: Path
+) -> None:
+    world = Loading(ReplicaEnds(source, postgres, LOG), 0)
+    world.in_source(TABLES, FILL)
+    world.in_target(TABLES.replace("DROP TABLE item, note;", ""))
+    assert kainite("init", "-p", str(file), "--write")[0] == 0
+    world.load()
+    with psycopg.connect(postgres) as target:
+        assert take_off(target, LOG, ("public", "line")) == ["public.line line_item_id_fkey"]
+    code, output = kainite("add", "line", "-p", str(file))
+    assert (code != 0, "public.line is live already" in output) == (True, True)
+    assert world.in_target("SELECT convalidated FROM pg_constraint WHERE contype = 'f'") == [(True,)]
 
 
 @pytest.mark.xdist_group("spark")

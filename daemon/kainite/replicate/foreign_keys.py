@@ -55,8 +55,10 @@ def take_off(connection: psycopg.Connection, log_partition: str, table: TableNam
         CatalogueError: a foreign key belongs to a table that this one is a part of.
     """
     connection.execute("SET LOCAL search_path TO ''")
-    found = _touching(connection, table)
-    own = [row for row in found if not row.inherited]
+    for child in {(row.child_schema, row.child) for row in _touching(connection, table)}:
+        connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.Identifier(*child)))
+    # Read again behind the locks: a foreign key may have been validated meanwhile.
+    own = [row for row in _touching(connection, table) if not row.inherited]
     for row in own:
         connection.execute(_altered(row.child_schema, row.child, sql.SQL("DROP CONSTRAINT {}"), row.name))
     left = _touching(connection, table)
@@ -101,11 +103,14 @@ def _make(connection: psycopg.Connection, key: tuple[str, str, str, str], row: A
         if claimed is not None and claimed[0]:
             connection.execute(claimed[0].encode())
             connection.execute(table_ledger.FOREIGN_KEY_ADDED, key)
-    if claimed is None:
+        if claimed is not None and not row.validate_sql:
+            connection.execute(table_ledger.FORGET_FOREIGN_KEY, key)
+    if claimed is None or not row.validate_sql:
         return
-    if row.validate_sql:
+    # In one transaction: VALIDATE's lock keeps out a load that takes the foreign key off, and notes it, meanwhile.
+    with connection.transaction():
         connection.execute(row.validate_sql.encode())
-    connection.execute(table_ledger.FORGET_FOREIGN_KEY, key)
+        connection.execute(table_ledger.FORGET_FOREIGN_KEY, key)
 
 
 def _noted(connection: psycopg.Connection, row: Any) -> tuple[str | None, ...]:

@@ -160,9 +160,11 @@ HOLD: Final = """
     FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[], %s::bytea[])
          WITH ORDINALITY AS h (schema, name, tid, uow, deltas, place) ORDER BY h.place"""
 
+# Not behind the point: tasks would wait for one another's lock on the row for as long as the table is not live.
 REACHED: Final = """
     UPDATE kainite_load_table SET reached = %s::pg_lsn
-    WHERE log_partition = %s AND state <> 'live' AND (reached IS NULL OR reached < %s::pg_lsn)"""
+    WHERE log_partition = %s AND state <> 'live' AND (reached IS NULL OR reached < %s::pg_lsn)
+      AND (position IS NULL OR reached IS NULL OR reached < position)"""
 
 NOTE_FOREIGN_KEY: Final = """
     INSERT INTO kainite_load_foreign_key (log_partition, constraint_name, child_schema, child_name, parent_schema,

@@ -35,7 +35,8 @@ class OwnLoad:
     Attributes:
         state: its state.
         position: its consistent point, an LSN; None before it is known.
-        reached: the latest commit LSN that the apply job has applied since the load began; None before the first one.
+        reached: the latest commit LSN that the apply job has applied since the load began, up to the first one from the
+            point on; None before the first one.
         cause: why it failed; None where it did not.
     """
 

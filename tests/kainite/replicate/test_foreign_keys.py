@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from kainite.base.errors import CatalogueError
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.foreign_keys import make_again, take_off
+from support.waiting import eventually
 
 TABLES = """
     CREATE TABLE a (id int PRIMARY KEY, up int CONSTRAINT self REFERENCES a);
@@ -71,6 +74,32 @@ def test_what_is_refused_stays_noted_with_the_cause_and_is_made_when_that_is_men
     assert off(target, "c") == ["public.c to_b"]
     target.execute("DELETE FROM c")
     assert live(target, "c") == []
+    assert target.execute(THERE).fetchall() == ALL
+
+
+def test_a_foreign_key_that_is_taken_off_as_it_is_validated_stays_noted(
+    target: psycopg.Connection, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    off(target, "b")
+    with psycopg.connect(postgres, autocommit=True) as other, ThreadPoolExecutor(1) as pool:
+        begun: list[Future[list[str]]] = []
+        execute = target.execute
+
+        def waits_or_is_done() -> bool:
+            query = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
+            return begun[0].done() or bool(execute(query, [other.info.backend_pid]).rowcount)
+
+        def forgotten(query: Any, values: Any = None) -> psycopg.Cursor:
+            if query == table_ledger.FORGET_FOREIGN_KEY and not begun:
+                begun.append(pool.submit(off, other, "b"))
+                eventually(waits_or_is_done)
+            return execute(query, values)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(target, "execute", forgotten)
+            live(target, "b")
+        begun[0].result()
+    live(target, "b")
     assert target.execute(THERE).fetchall() == ALL
 
 

@@ -103,3 +103,14 @@ def test_a_replica_has_one_source(target: psycopg.Connection) -> None:
     target.execute("UPDATE kainite_load SET source = '8/shop', state = 'live' WHERE log_partition = 'log/0'")
     with pytest.raises(SourceError, match="loaded from 8/shop, and this source is 7/shop"):
         load.plan(POINT, ITEM, [COPY])
+
+
+def test_tasks_do_not_wait_for_one_another_once_the_point_is_passed(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as one, psycopg.connect(postgres, autocommit=True) as other:
+        for statement in (*ledger.CREATE, *table_ledger.CREATE):
+            one.execute(statement)
+        one.execute("INSERT INTO kainite_load_table VALUES (%s, 'public', 'a', '0/10', 'loading', '0/10')", ["log/0"])
+        with one.transaction():
+            one.execute(table_ledger.REACHED, ("0/20", "log/0", "0/20"))
+            other.execute("SET lock_timeout = '100ms'")
+            other.execute(table_ledger.REACHED, ("0/21", "log/0", "0/21"))
