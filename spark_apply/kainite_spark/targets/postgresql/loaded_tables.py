@@ -106,7 +106,7 @@ class LoadedTables:
         # What changes behind this read has a version of its own, under which nothing is committed before the next read.
         self.version = 0 if row is None else int(row[0])
         found = loaded_tables(connection, fence.log_partition)
-        self._found = by_name(found, self.catalogue)
+        self._found = by_name(found, self.catalogue, _default_schema(connection, self.catalogue))
         self._waits = not all(table.live for table in found)
         self._read_for = fence.log_partition, fence.generation
         return self.version != before
@@ -158,13 +158,16 @@ def loaded_tables(connection: psycopg.Connection, log_partition: str) -> Sequenc
     return [LoadedTable((schema, name), lsn or 0, live) for schema, name, lsn, live in rows]
 
 
-def by_name(found: Sequence[LoadedTable], catalogue: Catalogue) -> Mapping[str, LoadedTable]:
-    """Returns tables by their names in a catalogue, which may lack one that was made since."""
+def by_name(found: Sequence[LoadedTable], catalogue: Catalogue, default_schema: str) -> Mapping[str, LoadedTable]:
+    """Returns tables by their names in a catalogue, which may lack one that was made since.
+
+    Args:
+        found: the tables of loads.
+        catalogue: the target's tables.
+        default_schema: where a table is that the catalogue names without a schema.
+    """
     places = {table.place: table for table in found}
-    names = {
-        name: (table.schema or catalogue.default_schema or "", table.bare_name)
-        for name, table in catalogue.tables.items()
-    }
+    names = {name: (table.schema or default_schema, table.bare_name) for name, table in catalogue.tables.items()}
     return {name: places[place] for name, place in names.items() if place in places}
 
 
@@ -194,6 +197,17 @@ def is_cut_over(connection: psycopg.Connection) -> bool:
         return False
     row = connection.execute(ledger.IS_CUT_OVER).fetchone()
     return row is not None and bool(row[0])
+
+
+def _default_schema(connection: psycopg.Connection, catalogue: Catalogue) -> str:
+    """Returns the schema in which the session's own statements find a name without one.
+
+    A catalogue's file may leave it out. A table that were not found then would be written although it is being loaded.
+    """
+    if catalogue.default_schema:
+        return catalogue.default_schema
+    row = connection.execute("SELECT current_schema()").fetchone()
+    return "" if row is None or row[0] is None else str(row[0])
 
 
 def _is_there(connection: psycopg.Connection) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from kainite.base.errors import TargetUnavailableError
 from kainite.replicate import ledger, table_ledger
 from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
@@ -54,6 +55,18 @@ def test_deltas_before_their_tables_point_are_left_out_and_no_others(postgres: s
     assert tables == {
         "pg-7-0/F": ["other"], "pg-8-0/10": ["item", "other"], "pg-9-1/0": ["item"], "another source's 0/1": ["item"],
     }  # fmt: skip
+
+
+def test_a_catalogue_without_schemas_finds_its_tables_where_statements_do(postgres: str) -> None:
+    """A table that were not found would be written although it is being loaded."""
+    catalogue = Catalogue({"item": Table("item", None, {})})
+    assert catalogue.default_schema is None
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE item (id int PRIMARY KEY)")
+        loaded(connection, "live", item="0/10")
+        known = LoadedTables(catalogue)
+        known.read(connection, FENCE)
+    assert [one.deltas for one in known.what_is_new([unit("pg-7-0/F", "item")]).units] == [()]
 
 
 def test_another_logs_load_is_not_looked_at(postgres: str) -> None:
