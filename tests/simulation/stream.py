@@ -128,7 +128,8 @@ class SimKinesis:
         self._name = process.name
         self._effects = Effects(faults, process, "kinesis", _unanswered, pace=0.05)
         self._handlers: list[Callable[..., None]] = []
-        self.meta = SimpleNamespace(events=SimpleNamespace(register=self._register))
+        events = SimpleNamespace(register=self._register)
+        self.meta = SimpleNamespace(events=events, endpoint_url="http://127.0.0.1")  # without TLS it is polled
 
     def list_shards(self, **request: Any) -> dict[str, Any]:
         return self._effects.call("list_shards", self._listing)
