@@ -125,12 +125,12 @@ def mariadb_server() -> Iterator[str]:
 @pytest.fixture
 def mariadb(mariadb_server: str) -> Iterator[str]:
     """Gives the address of an empty database of the test's own; texts there ignore case, as in most databases."""
-    from support.mariadb_server import run_script
+    from support.mariadb_server import drop_database, run_script
 
     name = unique("test").replace("-", "_")
     run_script(mariadb_server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
     yield mariadb_server.replace("/mysql?", f"/{name}?")
-    run_script(mariadb_server, f"DROP DATABASE {name}")
+    drop_database(mariadb_server, name)
 
 
 @pytest.fixture(scope="session")

@@ -87,12 +87,14 @@ OTHERS = {
     "log skip",
     "log who",
     "replicate add",
+    "replicate cutover",
     "replicate init",
     "replicate load",
     "replicate reload",
     "replicate status",
     "status",
     "uow correct",
+    "verify",
 }
 """Those that have a test of their own, below or, for those that speak to databases and to the log's head, elsewhere."""
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,10 +87,12 @@ class Shell:
         finally:
             family = [process, *process.children(recursive=True)] if process.is_running() else []
             for one in family:
-                one.terminate()
+                with suppress(psutil.NoSuchProcess):  # it may end with its parent
+                    one.terminate()
             _, left = psutil.wait_procs(family, timeout=30)
             for one in left:
-                one.kill()
+                with suppress(psutil.NoSuchProcess):
+                    one.kill()
             psutil.wait_procs(left, timeout=30)
 
 

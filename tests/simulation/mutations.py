@@ -415,7 +415,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("obstacle to a retry", "kainite.log.state.unit_state:UnitState.obstacle",
              value(property(lambda self: None)), 500,
              aim="source pauses"),
-    Mutation("kept unit judged anew", "kainite.owner.upkeep:is_kept", answering(False), 500, aim="source pauses"),
+    Mutation("kept unit judged anew", "kainite.owner.answering:is_kept", answering(False), 500, aim="source pauses"),
     Mutation("entries that are needed", "kainite.log.state.snapshot:needed_by",
              lambda _: lambda document: document["next_id"], 500, aim="target away"),
     Mutation("entries among a snapshot's parts", "kainite.log.state.loading:_start", _from_its_own_place, 500,

@@ -540,7 +540,7 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("hash keys without a lease", "kainite.leases.taking.taker:first_hole", answering(None),
             "tests/kainite/leases/test_keeper.py"
             "::test_shards_to_be_read_are_known_while_their_leases_leave_no_hash_key_uncovered"),
-    _tested("a unit of which more came is judged again", "kainite.owner.upkeep:unit_asked", _never_grown,
+    _tested("a unit of which more came is judged again", "kainite.owner.answering:unit_asked", _never_grown,
             f"{WATERMARK_TESTS}::TestAnOwner"
             "::test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged"),
     _tested("units under way when reading began", "kainite.log.collecting.watermark:may_be_torn", answering(False),

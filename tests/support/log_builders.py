@@ -15,6 +15,7 @@ from kainite.log.format.entry import (
     EntryKind,
     Fault,
     FragmentMeta,
+    OperationMeta,
     Outcome,
     PositionMeta,
     RefitMeta,
@@ -106,6 +107,10 @@ _METAS = {
         SchemeMeta, _TEXT, st.dictionaries(_TEXT, st.tuples(_TEXT, st.lists(_TEXT, max_size=2).map(tuple)), max_size=2)
     ),
     EntryKind.REFIT: st.builds(RefitMeta, _TIDS, _TEXT, st.integers(0, 99)),
+    EntryKind.OPERATION: st.builds(
+        OperationMeta, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT, st.integers(0, 2**53), _TEXT, _TEXT, st.integers(0, 99),
+        st.integers(0, 99), st.integers(-1, 2**53), st.integers(0, 99),
+    ),
     EntryKind.TRANSACTION: st.builds(TransactionMeta, st.integers(-(2**31), 2**31 - 1)),
 }  # fmt: skip
 

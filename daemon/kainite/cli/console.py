@@ -8,7 +8,7 @@ import click
 
 from kainite.base.address import Address, parse_address
 from kainite.cli.settings_warnings import tell_warnings
-from kainite.cli.terminal import say
+from kainite.cli.terminal import say, say_rows
 from kainite.settings import Settings, load
 
 
@@ -28,7 +28,7 @@ def _add_user(context: click.Context, parameter: click.Parameter, name: str | No
     from kainite.console.secrets import line_of
 
     secret = click.prompt(f"Secret of {name}", hide_input=True, confirmation_prompt=True, err=True)
-    click.echo(line_of(name, secret))
+    say_rows(line_of(name, secret))
     context.exit()
 
 

@@ -189,7 +189,7 @@ class Answering:
 
 def _broken(error: Exception) -> Answer:
     """Returns the refusal of a request on which deciding breaks, so that no other owner meets it."""
-    _logger.error("request refused", exc_info=error)
+    _logger.exception("request refused")
     return refusal(f"the log's owner cannot decide on the request, an error in Kainite: {error!r}")
 
 

@@ -216,8 +216,13 @@ def test_a_driver_that_is_killed_at_any_step_loses_and_doubles_nothing(
 def test_a_table_that_is_refused_fails_alone_and_goes_on_when_that_is_mended(source: SourceSlot, postgres: str) -> None:
     with world(source, postgres) as live:
         live.loading.in_target("ALTER TABLE account ADD CONSTRAINT few CHECK (id < 3010) NOT VALID")
+
+        def go_on(_: object) -> None:
+            live.traffic.go(20)
+            eventually(lambda: live.applied(live.traffic.count))  # so it is held, and not applied behind the load
+
         with pytest.raises(TargetRejectedError, match="few"):
-            live.load("account", runner=InlineSteps(lambda _: live.traffic.go(20)))
+            live.load("account", runner=InlineSteps(go_on))
         assert live.state("account") == "failed"
         live.traffic.go(10)
         eventually(lambda: live.applied(live.traffic.count))

@@ -35,7 +35,7 @@ def test_the_url_names_the_kind_of_target(url: str, kind: type[Target]) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://host/shop", "shop.db", "sqlite:shop.db", "sqlite+pysqlite:///shop.db", "postgresql:shop", ""]
+    "url", ["oracle://host/shop", "shop.db", "sqlite:shop.db", "sqlite+pysqlite:///shop.db", "postgresql:shop", ""]
 )
 def test_another_kind_of_target_is_refused(url: str) -> None:
     with pytest.raises(SettingsError, match=r"target must be postgresql://.*, sqlite:///file, .* or exec:COMMAND"):

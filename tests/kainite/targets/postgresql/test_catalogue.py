@@ -194,7 +194,7 @@ def test_a_cycle_that_cannot_be_deferred_is_spelled_out(postgres: str) -> None:
             "CREATE TABLE a (id int PRIMARY KEY, b int); CREATE TABLE b (id int PRIMARY KEY, a int REFERENCES a)"
         )
         connection.execute("ALTER TABLE a ADD CONSTRAINT a_b FOREIGN KEY (b) REFERENCES b")
-    with pytest.raises(CatalogueError, match=r"tables (a → b → a|b → a → b) .* DEFERRABLE \(a_b, b_a_fkey\)"):
+    with pytest.raises(CatalogueError, match=r"tables (a → b → a|b → a → b) .* DEFERRABLE.* \(a_b, b_a_fkey\)"):
         precedence_map(reflect(postgres))
 
 
@@ -225,7 +225,7 @@ def test_a_server_that_does_not_answer_is_unavailable_and_the_password_stays_sec
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("url", ["not a url", "mysql://host/db", "postgresql+psycopg2://host/db"])
+@pytest.mark.parametrize("url", ["not a url", "oracle://host/db", "postgresql+psycopg2://host/db"])
 def test_an_unknown_kind_of_target_is_a_setting_to_mend(url: str) -> None:
     with pytest.raises(SettingsError):
         reflect(url)

@@ -19,6 +19,7 @@ from kainite_spark.targets.mariadb import session as mariadb
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.postgresql import target as postgresql
 from support.stores import DATABASES, Store, Stores
+from support.waiting import eventually
 
 
 def audit(store: Store, tid: int) -> Unit:
@@ -212,10 +213,8 @@ def apply_once(store: Store, unit: Unit) -> None:
 
 
 def wait_for_lock_waits(store: Store, count: int) -> None:
-    for _ in range(2_000):
-        if store.database.rows(WAITING[store.database.kind]) == [(count,)]:
-            return
-    raise AssertionError(f"never were {count} sessions waiting for a lock")
+    """Waits until so many sessions wait; MariaDB looks at its transactions anew ten times a second at most."""
+    eventually(lambda: store.database.rows(WAITING[store.database.kind]) == [(count,)])
 
 
 @pytest.mark.parametrize("url", ["oracle://x", "target.db", ""])
