@@ -1,8 +1,9 @@
-"""Makes moto carry out a transaction of DynamoDB's alone: while it does, it carries out no other request.
+"""Makes moto carry out DynamoDB's writes with conditions alone: while it does, it carries out no other request.
 
 moto's server answers each request on a thread of its own. A transaction that fails puts back a copy of its tables,
 which it has made at its beginning, and so would undo what other requests have written since; a copy of a table that
-another request changes breaks off. No request in moto's DynamoDB waits for another part, so no request waits for long.
+another request changes breaks off. A condition is looked at first and the item written then, so that two rivals for one
+item may both win. No request in moto's DynamoDB waits for another part, so no request waits for long.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from moto.dynamodb.responses import DynamoHandler
 
+_ALONE: Final = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem"})
 _call_action = DynamoHandler.call_action
 
 
@@ -58,11 +60,10 @@ _TURNS = _Turns()
 
 def _in_turn(self: DynamoHandler) -> Any:
     """Answers a request as moto does, when its turn has come."""
-    transaction = self._get_action() == "TransactWriteItems"
-    with _TURNS.alone() if transaction else _TURNS.beside_others():
+    with _TURNS.alone() if self._get_action() in _ALONE else _TURNS.beside_others():
         return _call_action(self)
 
 
 def install() -> None:
-    """Makes all transactions in this process, from now on, be alone."""
+    """Makes all writes that may have a condition, in this process and from now on, be alone."""
     DynamoHandler.call_action = _in_turn  # type: ignore[method-assign]
