@@ -58,7 +58,7 @@ def test_deltas_before_their_tables_point_are_left_out_and_no_others(postgres: s
 
 
 def test_a_catalogue_without_schemas_finds_its_tables_where_statements_do(postgres: str) -> None:
-    """A table that were not found would be written although it is being loaded."""
+    """Looks where a table that is not found would be written although it is being loaded."""
     catalogue = Catalogue({"item": Table("item", None, {})})
     assert catalogue.default_schema is None
     with psycopg.connect(postgres, autocommit=True) as connection:
