@@ -66,3 +66,8 @@ async def opened(browser: Browser, **options: Any) -> AsyncIterator[WatchedPage]
         yield watched
     finally:
         await context.close()
+
+
+async def answers_keys(page: Page) -> None:
+    """Waits until the console's script, which the browser runs after the page is there, answers the page's keys."""
+    await expect(page.locator("[data-help]").first).to_be_visible()

@@ -15,7 +15,7 @@ from kainite.base.position import Position
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.touches import Touched
-from support.browser import chromium, opened
+from support.browser import answers_keys, chromium, opened
 from support.console_world import allow, served_console
 from support.log_builders import fragment
 from support.log_cli import LogWorld
@@ -43,23 +43,29 @@ async def test_a_person_reads_types_and_acts(log_world: LogWorld) -> None:
         await page.goto(console.url)
         await expect(page.locator(".headline")).to_contain_text("1 unit failed; the first is bad (id 1)")
         await expect(page.locator(".charts canvas").first).to_be_visible()
+        await answers_keys(page)
 
         # keys alone: to the units, the filter, a row, and back to the list of keys
         await page.keyboard.press("2")
         await expect(page.locator("h1")).to_have_text("Units of work")
+        await answers_keys(page)
         await page.keyboard.press("?")
         await expect(page.locator("#keys")).to_be_visible()
         await page.keyboard.press("Escape")
         await page.keyboard.press("/")
+        await expect(page.locator("[data-filter]")).to_be_focused()
         await page.keyboard.type("ba")
         asked = await page.evaluate("document.getElementById('live').dataset.asked")
         await expect(page.locator("#live")).not_to_have_attribute("data-asked", asked)
         await expect(page.locator("[data-filter]")).to_have_value("ba")
         await page.keyboard.press("Enter")
         await expect(page.locator("[data-rows] tbody tr")).to_have_count(1)
+        await answers_keys(page)
         await page.keyboard.press("j")
+        await expect(page.locator("tr.selected")).to_have_count(1)
         await page.keyboard.press("Enter")
         await expect(page.locator("h1")).to_have_text("bad")
+        await answers_keys(page)
 
         # what is selected is not thrown away by what is new
         await page.evaluate("getSelection().selectAllChildren(document.querySelector('h1'))")
@@ -69,12 +75,14 @@ async def test_a_person_reads_types_and_acts(log_world: LogWorld) -> None:
 
         await page.get_by_role("button", name="Retry …").click()
         await expect(page.locator(".form")).to_contain_text("1 unit will be applied again")
+        await expect(page.locator(".form :focus")).to_have_count(1)
         await page.keyboard.type("the customer is there now")
         await page.get_by_role("button", name="Retry", exact=True).click()
         await expect(page.locator("#outcome")).to_contain_text("Done. unit bad will be applied again")
         assert log_world.owner.state.units[1].status.value == "in progress"
         await page.get_by_role("link", name="Back").click()
         await expect(page.locator("header.unit .status")).to_have_text("in progress")
+        await answers_keys(page)
         await page.keyboard.press("6")
         await expect(page.locator("tbody")).to_contain_text("the customer is there now")
         assert watched.problems == []
