@@ -75,6 +75,9 @@ class SimPipes:
     def kill(self) -> None:
         self._end()
 
+    def crash(self) -> None:
+        self._end()
+
     async def ends(self, grace: float) -> bool:
         self._end()
         return True
