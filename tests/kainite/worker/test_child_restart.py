@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ async def test_a_hung_child_is_ended_and_the_next_one_gets_its_records_again_and
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A pause of 100 s after failures would be noticed, and so would a batch that is poison at once."""
+    caplog.set_level(logging.INFO)
     store, hung, transcript = MemoryStore(), tmp_path / "hung", tmp_path / "transcript"
     script = {"processRecords": [["emit", delta("u")], ["wait for", str(hung)], "checkpoint last", "status"]}
     (number,) = world.put("a")

@@ -152,11 +152,13 @@ class LeaseRequests:
         return request.now(RequestState.REFUSED, said)
 
     async def _write(self, held: HeldLease, request: LeaseRequest, after: LeaseRequest) -> LeaseRequest | None:
-        """Changes a request; returns None when it is another one by now, or the lease is lost."""
+        """Changes a request; returns None when it is another one by now, or the lease is another worker's."""
         async with writing(self._held_leases, held):
             if held not in self._held_leases:
                 return None
-            stored = await asyncio.to_thread(self._table.requests.answer, held.shard_id, request, after)
+            stored = await asyncio.to_thread(
+                self._table.requests.answer, held.shard_id, request, after, held.lease.owner
+            )
             if held.verdict is after:
                 held.verdict = None
             held.lease = held.lease.with_request(stored.request if stored else None)

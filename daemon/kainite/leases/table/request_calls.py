@@ -27,19 +27,26 @@ class RequestCalls:
         """Leaves a request for the lease's holder, in place of any other one; returns None when the lease is gone."""
         return self._try(key, f"SET {REQUEST} = :request", EXISTS, {":request": text(request.as_text())})
 
-    def answer(self, key: str, request: LeaseRequest, after: LeaseRequest | None) -> Lease | None:
+    def answer(
+        self, key: str, request: LeaseRequest, after: LeaseRequest | None, owner: str | None = None
+    ) -> Lease | None:
         """Changes a request, or withdraws it; returns None when it does not read as it was read any more.
 
         Args:
             key: the lease's.
             request: as it was read.
             after: as it is from now on; None to withdraw it.
+            owner: only if the lease has this owner; None: whoever owns it.
         """
+        condition = f"{REQUEST} = :before"
         values = {":before": text(request.as_text())}
         update = f"REMOVE {REQUEST}" if after is None else f"SET {REQUEST} = :after"
         if after is not None:
             values[":after"] = text(after.as_text())
-        return self._try(key, update, f"{REQUEST} = :before", values)
+        if owner is not None:
+            condition += " AND leaseOwner = :owner"
+            values[":owner"] = text(owner)
+        return self._try(key, update, condition, values)
 
     def move(self, lease: Lease, request: LeaseRequest, after: LeaseRequest) -> Lease | None:
         """Gives a lease to the worker that ``request`` names; its holder has ended its work on it.
