@@ -50,6 +50,9 @@ class Replica:
         target: the target's URL; it has the source's tables.
         begin: where a slot begins that is there already; None to make one.
         apply: settings with which the target is opened.
+
+    Attributes:
+        records: what the extractor has given, in order.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Replica:
         apply: ApplySettings | None = None,
     ) -> None:
         self._offset = made(source) if begin is None else begin
+        self.records: list[bytes] = []
         self._source = source
         self._extractor = PostgresExtractor(Reading(source))
         self._output = io.StringIO()
@@ -149,6 +153,7 @@ class Replica:
         said = list(self._extractor.answer(orjson.dumps({"start": self._offset, "end": None})))
         if said:
             self._offset = orjson.loads(said.pop())["offset"]
+        self.records += said
         return said
 
     def _log(self, records: Sequence[bytes]) -> None:
