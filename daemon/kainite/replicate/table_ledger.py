@@ -36,7 +36,9 @@ Invariants:
    is held. From 3: the table is then as of the last unit that was applied, like all others. With
    ``targetConsistency=prefix`` that is a state of the source.
 5. A foreign key that the target would check against a table that is not live is dropped by ``begin``, in the
-   transaction that notes how it is made again; it is made again when both its tables are live.
+   transaction that notes how it is made again; it is made again when both its tables are live. Meanwhile it counts as
+   there for whoever reads the catalogue (:func:`kainite.targets.postgresql.catalogue.reading`): units that conflict by
+   it keep their order, also behind the moment at which it is made again.
 
 What a crash of the driver leaves, and what the next ``add`` or ``reload`` of the table does:
 
@@ -92,6 +94,11 @@ CREATE: Final = (
         child_name text NOT NULL,
         parent_schema text NOT NULL,
         parent_name text NOT NULL,
+        child_columns text[] NOT NULL,
+        parent_columns text[] NOT NULL,
+        may_defer boolean NOT NULL,
+        on_delete text NOT NULL,
+        on_update text NOT NULL,
         add_sql text NOT NULL,
         validate_sql text,
         cause text,
@@ -167,17 +174,23 @@ REACHED: Final = """
       AND (position IS NULL OR reached IS NULL OR reached < position)"""
 
 NOTE_FOREIGN_KEY: Final = """
-    INSERT INTO kainite_load_foreign_key (log_partition, constraint_name, child_schema, child_name, parent_schema,
-                                          parent_name, add_sql, validate_sql)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+    INSERT INTO kainite_load_foreign_key (
+        log_partition, constraint_name, child_schema, child_name, parent_schema, parent_name, child_columns,
+        parent_columns, may_defer, on_delete, on_update, add_sql, validate_sql)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (log_partition, child_schema, child_name, constraint_name) DO UPDATE SET
         add_sql = excluded.add_sql, cause = NULL,
         validate_sql = coalesce(kainite_load_foreign_key.validate_sql, excluded.validate_sql)"""
 
-# Foreign keys whose two tables are live.
+# Foreign keys whose two tables are live: a partition's own waits for the whole too, and that of a whole for its parts.
 _BOTH_LIVE: Final = """NOT EXISTS (
-        SELECT FROM kainite_load_table t WHERE t.log_partition = k.log_partition AND t.state <> 'live'
-          AND (t.table_schema, t.table_name) IN ((k.child_schema, k.child_name), (k.parent_schema, k.parent_name)))"""
+        SELECT FROM kainite_load_table t,
+            (VALUES (k.child_schema, k.child_name), (k.parent_schema, k.parent_name)) AS side (schema, name),
+            to_regclass(format('%%I.%%I', side.schema, side.name)) AS one,
+            to_regclass(format('%%I.%%I', t.table_schema, t.table_name)) AS other
+        WHERE t.log_partition = k.log_partition AND t.state <> 'live'
+          AND (one = other OR other IN (SELECT relid FROM pg_partition_ancestors(one))
+               OR one IN (SELECT relid FROM pg_partition_ancestors(other))))"""
 
 MAKEABLE: Final = f"""
     SELECT constraint_name AS name, child_schema AS schema, child_name AS child, validate_sql
