@@ -117,6 +117,15 @@ class Replica:
         self._offset = made(self._source) | {"number": self.number}
         self._extractor = PostgresExtractor(Reading(self._source))
 
+    def go_on(self) -> None:
+        """Goes on as a fresh process of the extractor, with whichever server its URL leads to now."""
+        self._extractor.close()
+        self._extractor = PostgresExtractor(Reading(self._source))
+
+    def answer_once(self) -> None:
+        """Takes one answer of the extractor, which may have nothing in it."""
+        self._log(self._extracted())
+
     def follow(self, over: threading.Event) -> None:
         """Brings what commits on the source to the target, until ``over`` is set."""
         while not over.is_set():

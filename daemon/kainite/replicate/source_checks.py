@@ -8,8 +8,9 @@ from typing import Any, Final
 import psycopg
 
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.replicate.failover_checks import look_at_failover
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
-from kainite.replicate.slot import found_slot, mend_of, problem_of
+from kainite.replicate.slot import FoundSlot, found_slot, mend_of, problem_of
 from kainite.replicate.tables import ReplicaTable
 
 _SLOTS_NEEDED: Final = 1
@@ -50,7 +51,9 @@ def look_at_source(
         required: tables, as ``schema.table``, that must be.
     """
     yield from _server(connection)
-    yield _slot(connection, source)
+    slot = found_slot(connection, source.slot)
+    yield _slot(slot, source)
+    yield from look_at_failover(connection, slot, source.slot)
     yield _publication(connection, source, tables, required)
     yield from _rights(connection, tables)
     yield from _identities(connection, tables)
@@ -81,8 +84,7 @@ def _server(connection: psycopg.Connection) -> Iterator[CheckFinding]:
         yield fine("WAL", f"the slot may hold back {keep}")
 
 
-def _slot(connection: psycopg.Connection, source: SourceSlot) -> CheckFinding:
-    slot = found_slot(connection, source.slot)
+def _slot(slot: FoundSlot | None, source: SourceSlot) -> CheckFinding:
     problem = problem_of(slot, source.slot)
     if slot is None or problem is not None:
         return wrong("slot", problem or "", mend_of(slot, source.slot))
