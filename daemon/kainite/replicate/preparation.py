@@ -94,6 +94,14 @@ def write(configured: Settings) -> Iterator[str]:
         yield from _tables(source, target, ends, published(source, ends.source.publication))
 
 
+def write_tables(configured: Settings) -> Iterator[str]:
+    """Makes the publication and the target's tables, where they are missing, and no slot; as :func:`write`."""
+    ends = ends_of(configured)
+    with both_sessions(ends) as (source, target):
+        yield from _publication(source, ends)
+        yield from _tables(source, target, ends, published(source, ends.source.publication))
+
+
 def _publication(source: psycopg.Connection, ends: ReplicaEnds) -> Iterator[str]:
     name = ends.source.publication
     if source.execute("SELECT FROM pg_publication WHERE pubname = %s", (name,)).rowcount:
