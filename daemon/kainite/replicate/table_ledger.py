@@ -2,7 +2,8 @@
 
 ``kainite replicate add`` and ``reload`` give a table a consistent point S of its own. Meanwhile the apply job *holds*
 the table's deltas: it writes them into ``kainite_held_delta`` instead of the table, in the transaction that applies the
-rest of their unit and acknowledges it. Deltas of other tables are applied as always.
+rest of their unit and acknowledges it. Deltas of other tables are applied as always. What is held of a large unit is
+several rows, the *pieces*, one behind the other, and the last one is marked: a value takes 1 GB at most.
 
 ===========  ==========================================================================================================
 state        means
@@ -31,7 +32,8 @@ Invariants:
    table that is not live, nor holds deltas of one that is.
 2. While a table is not live, nobody writes to it but the tasks of its load and the catching up.
 3. Each held delta whose unit committed at S or later is applied once, those before S never: it is deleted in the
-   transaction that applies it. Their order is the one in which they were held, which is the apply job's.
+   transaction that applies it, and all pieces of a unit in one. Their order is the one in which they were held, which
+   is the apply job's.
 4. A table goes live only when the apply job has applied a unit that committed at S or later (``reached``), and no delta
    is held. From 3: the table is then as of the last unit that was applied, like all others. With
    ``targetConsistency=prefix`` that is a state of the source.
@@ -84,6 +86,7 @@ CREATE: Final = (
         table_name text NOT NULL,
         transaction_id bigint NOT NULL,
         uow text NOT NULL,
+        last boolean NOT NULL,
         deltas bytea NOT NULL
     )""",
     """
@@ -142,13 +145,18 @@ READ: Final = """
 READ_ALL: Final = """
     SELECT table_schema AS schema, table_name AS name, state, (position - '0/0')::bigint AS position,
            (reached - '0/0')::bigint AS reached, cause,
-           (SELECT count(*) FROM kainite_held_delta h WHERE h.log_partition = t.log_partition
+           (SELECT count(*) FROM kainite_held_delta h WHERE h.last AND h.log_partition = t.log_partition
               AND h.table_schema = t.table_schema AND h.table_name = t.table_name) AS held
     FROM kainite_load_table t WHERE log_partition = %s ORDER BY 1, 2"""
 
-HELD: Final = """
-    SELECT place, transaction_id AS tid, uow, deltas FROM kainite_held_delta
+# The size of a long value is known without reading it.
+HELD_PLACES: Final = """
+    SELECT place, last, octet_length(deltas)::bigint AS size FROM kainite_held_delta
     WHERE log_partition = %s AND table_schema = %s AND table_name = %s ORDER BY place LIMIT %s"""
+
+HELD: Final = """
+    SELECT place, last, transaction_id AS tid, uow, deltas FROM kainite_held_delta
+    WHERE place = ANY(%s::bigint[]) ORDER BY place"""
 
 FORGET_HELD: Final = """
     DELETE FROM kainite_held_delta WHERE log_partition = %s AND table_schema = %s AND table_name = %s"""
@@ -162,10 +170,10 @@ TAKE_HELD: Final = """
 
 # What the apply job writes, in the transaction of the units.
 HOLD: Final = """
-    INSERT INTO kainite_held_delta (log_partition, table_schema, table_name, transaction_id, uow, deltas)
-    SELECT %s, h.schema, h.name, h.tid, h.uow, h.deltas
-    FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[], %s::bytea[])
-         WITH ORDINALITY AS h (schema, name, tid, uow, deltas, place) ORDER BY h.place"""
+    INSERT INTO kainite_held_delta (log_partition, table_schema, table_name, transaction_id, uow, last, deltas)
+    SELECT %s, h.schema, h.name, h.tid, h.uow, h.last, h.deltas
+    FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[], %s::boolean[], %s::bytea[])
+         WITH ORDINALITY AS h (schema, name, tid, uow, last, deltas, place) ORDER BY h.place"""
 
 # Not behind the point: tasks would wait for one another's lock on the row for as long as the table is not live.
 REACHED: Final = """
