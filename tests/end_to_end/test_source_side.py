@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 import psycopg
@@ -178,6 +178,33 @@ def test_a_publication_of_a_schema(source: SourceSlot, postgres: str) -> None:
         made.run("INSERT INTO sales.item VALUES (1, 'told')", "UPDATE sales.item SET name = 'again'")
         made.same("sales.item")
         assert made.replica.values("private.item")[1] == []
+
+
+def test_several_slots_of_a_source_have_logs_of_their_own(source: SourceSlot, postgres: str) -> None:
+    """Each slot numbers its transactions from 1, as extractors do that are duties of one fleet."""
+    tables = "CREATE TABLE one (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)"
+    own = [
+        "DROP PUBLICATION changes",
+        "CREATE PUBLICATION changes FOR TABLE one",
+        "CREATE PUBLICATION more FOR TABLE other",
+    ]
+    with following(source, postgres, tables, at_source=own) as made:
+        slot = replace(source, slot=f"{source.slot}_more", publication="more")
+        second = Replica(slot, postgres, ledger="log/1")
+        try:
+            for n in range(5):
+                made.source.execute("INSERT INTO one VALUES (%s)", [n])
+                made.source.execute("INSERT INTO other VALUES (%s)", [n])
+            with made.source.transaction():
+                made.source.execute("DELETE FROM one WHERE id = 2")
+                made.source.execute("DELETE FROM other WHERE id = 3")
+            made.replica.catch_up(6)
+            second.catch_up(6)
+            assert made.replica.failed() == second.failed() == {}
+            made.same("one", "other")
+        finally:
+            second.close()
+            made.source.execute("SELECT pg_drop_replication_slot(%s)", [slot.slot])
 
 
 FILTERED = "CREATE TABLE item (id int PRIMARY KEY, name text, secret text, n int)"

@@ -50,6 +50,7 @@ class Replica:
         target: the target's URL; it has the source's tables.
         begin: where a slot begins that is there already; None to make one.
         apply: settings with which the target is opened.
+        ledger: the log's name in the target.
 
     Attributes:
         records: what the extractor has given, in order.
@@ -61,6 +62,7 @@ class Replica:
         target: str,
         begin: dict[str, Any] | None = None,
         apply: ApplySettings | None = None,
+        ledger: str = "log/0",
     ) -> None:
         self._offset = made(source) if begin is None else begin
         self.records: list[bytes] = []
@@ -70,7 +72,7 @@ class Replica:
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
         self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
         self.store = MemoryStore()
-        self._world = World(self.store, target, create=False, apply=apply)
+        self._world = World(self.store, target, ledger=ledger, create=False, apply=apply)
         self._world.stops = PostgresStopRequests(target, self._world.ledger)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 

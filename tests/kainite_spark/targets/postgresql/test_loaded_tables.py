@@ -139,7 +139,7 @@ def test_a_large_unit_is_held_in_pieces_and_in_several_statements(monkeypatch: p
     held = [HeldDeltas(place, 1, "pg-7-0/10", deltas), HeldDeltas(place, 2, "pg-8-0/20", (long,))]
     statements = [values for _, values in NewUnits((), held).statements("log/0")]
     assert len(statements) > 2
-    rows = [row for values in statements for row in zip(*values[1:], strict=True)]  # type: ignore[arg-type]
+    rows = [row for values in statements for row in zip(*values[1:], strict=True)]
     assert all(len(row[-1]) <= 300 for row in rows[:-1])
     assert [row[4] for row in rows] == [False] * (len(rows) - 2) + [True, True]
     assert tuple(delta for row in rows[:-1] for delta in read_deltas(row[-1])) == deltas
