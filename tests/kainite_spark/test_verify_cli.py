@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
+from kainite.log.state.loading import load_state
+from kainite.operations.carrying_out import Operations
 from kainite_spark import verify_cli
 from support.postgresql_source import source
 from support.replica import replica
@@ -70,6 +72,39 @@ def test_what_differs_is_printed_and_the_exit_code_tells(source: SourceSlot, pos
             assert "compared with the source at " in shown
             assert "2 differ, in " in shown
             assert "no table public.nothing" in kainite("verify", "-p", file, "--table", "nothing")[1]
+
+
+def test_a_repair_says_what_it_does_asks_and_stands_in_the_history(
+    source: SourceSlot, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = file_of(source, postgres, tmp_path)
+    with replica(source, postgres, TABLES) as made:
+        monkeypatch.setattr(Operations, "log", property(lambda _: (made.store, "0")))
+        run(source.url, FILL)
+        made.catch_up(1)
+        with made.living():
+            run(postgres, "UPDATE account SET secret = 'other' WHERE id IN (9, 10)", "DELETE FROM account WHERE id = 7",
+                "INSERT INTO line VALUES (1, NULL)")  # fmt: skip
+            code, output = kainite("verify", "-p", file, "--repair", "--dry-run", "--rows", "1", "--values", "masked")
+            assert code == 1
+            assert output.splitlines()[-4:][1:] == [
+                "would overwrite 2 rows of public.account",
+                "would insert 1 rows of public.account",
+                "would delete 1 rows of public.line",
+            ]
+            result = CliRunner().invoke(main, ["verify", "-p", file, "--repair"], input="n\n")
+            assert (result.exit_code, "Set 4 rows of the target to what" in result.stdout) == (1, True)
+            assert made.store.read_requests("0") == []
+            assert "--repair --json needs --yes" in kainite("verify", "-p", file, "--repair", "--json")[1]
+            assert "belong to --repair" in kainite("verify", "-p", file, "--yes")[1]
+            code, output = kainite("verify", "-p", file, "--repair", "--yes", "--json", "--why", "by hand")
+            found = json.loads(output)
+            assert (code, found["verdict"], found["repair"]["rows"]) == (0, "equal", 4)
+            assert found["repair"]["status"] == "committed"
+            assert "nothing to repair" in kainite("verify", "-p", file, "--repair")[1]
+            (noted,) = load_state(made.store, "0").operations.all()
+            assert (noted.what, noted.why, noted.result) == ("repair rows", "by hand", "done")
+            assert noted.about == f"4 rows by unit {found['repair']['unit']}"
 
 
 def test_settings_under_which_the_log_tells_no_point_are_refused(

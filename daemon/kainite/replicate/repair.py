@@ -101,6 +101,13 @@ class RepairOutcome:
         """Tells whether the repair is in the target."""
         return not self.unit or self.status == UnitStatus.COMMITTED.value
 
+    @property
+    def sentence(self) -> str:
+        """Returns what has become of it, in a sentence."""
+        if not self.unit:
+            return "nothing was repaired: other units change the rows all the time"
+        return f"unit {self.unit} of the log sets {self.rows:,} rows to what the source has: {self.status}"
+
 
 @dataclass(slots=True)
 class Repair:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -122,6 +122,10 @@ class VerifyReport:
     def passed(self) -> bool:
         """Tells whether every row is equal, or differs by a unit that is known not to be applied."""
         return self.verdict in ("equal", "known")
+
+    def first_rows(self, most: int) -> VerifyReport:
+        """Returns the report with at most so many rows."""
+        return replace(self, rows=self.rows[:most])
 
     def outcome(self) -> VerifyOutcome:
         """Returns the result in short."""
