@@ -2,46 +2,43 @@
 
 from __future__ import annotations
 
+import re
 import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 import click
-import psycopg
 
 from kainite import settings
-from kainite.base.errors import SettingsError
 from kainite.base.log_thread import log_in_thread
-from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
-from kainite.operations.carrying_out import Operations
-from kainite.operations.inbox import this_person
-from kainite.replicate.ends import ReplicaEnds, ends_of, target_session
-from kainite.replicate.ends_compared import tables_to_compare
-from kainite.replicate.preparation import target_catalogue
-from kainite.replicate.repair import Repair, RepairOutcome
+from kainite.replicate.repair import RepairOutcome
 from kainite.replicate.repaired_rows import MOST_ROWS, to_repair
 from kainite.replicate.row_merge import RowDifference
-from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.verify_report import RowReport, ShownValues, VerifyReport
-from kainite.settings import Settings, UowOrder
-from kainite.uow.catalogue.tables import Catalogue
+from kainite.settings import Settings
 from kainite_spark.cli import stopping
-from kainite_spark.driver.job_watch import SparkLimits
-from kainite_spark.driver.session import spark_context
-from kainite_spark.verify.job import VerifyJob, VerifyProgress
-from kainite_spark.verify.runners import ItemRunner, SparkItemRunner, ThreadItems
+from kainite_spark.verify.repeating import Repeating
+from kainite_spark.verify_of_file import FileComparison, RepeatedFileComparison
 
-_TELL_S: Final = 5.0
+_UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
-SMALL_BYTES: Final = 256 * 2**20
-"""Size of both sides up to which threads compare, and Spark is not started: it takes seconds to start."""
+NEVER: Final = "never"
+
+
+class _Interval(click.ParamType):  # type: ignore[type-arg]  # generic in some versions of click only
+    name = "TIME"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Returns the text; empty for the settings' own interval."""
+        if value not in ("", NEVER) and not re.fullmatch(r"[1-9][0-9]{0,6}[smhd]", value):
+            self.fail(f"{value!r} is no time such as 90s, 30m, 6h or 1d, and not {NEVER}", param, ctx)
+        return value
 
 
 @click.command()
@@ -56,6 +53,9 @@ SMALL_BYTES: Final = 256 * 2**20
 @click.option("--dry-run", is_flag=True, help="With --repair: say what would be done, and do nothing.")
 @click.option("--yes", is_flag=True, help="With --repair: do not ask.")
 @why_option
+@click.option("--every", type=_Interval(), is_flag=False, flag_value="", metavar="[TIME]",
+              help="Compare again and again, until TERM or Ctrl-C: each 6h, say; by default each verifyEverySeconds. "
+                   "never: nobody does so any more.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON; the progress goes to standard error.")
 def verify(
     properties: Path,
@@ -67,6 +67,7 @@ def verify(
     dry_run: bool,
     yes: bool,
     why: str,
+    every: str | None,
     as_json: bool,
 ) -> int:
     """Compares a replica with its source, to the row, while both live and kainite apply goes on.
@@ -80,6 +81,7 @@ def verify(
       kainite verify -p shop.properties
       kainite verify -p shop.properties --table public.orders --values masked
       kainite verify -p shop.properties --json             for a script
+      kainite verify -p shop.properties --every 1d         as the duty verify of a fleet does
       kainite verify -p shop.properties --repair --dry-run
       kainite verify -p shop.properties --repair --why "rows changed by hand, ticket 4711"
     """
@@ -87,11 +89,15 @@ def verify(
         raise click.UsageError("--dry-run and --yes belong to --repair")
     if repair and as_json and not (yes or dry_run):
         raise click.UsageError("--repair --json needs --yes, or --dry-run")
+    if every is not None and (repair or tables or as_json):
+        raise click.UsageError("--every compares all tables, and goes without --repair, --table and --json")
     configured = settings.load(properties, needs=("applicationName",))
     stop = threading.Event()
+    if every is not None:
+        return _repeat(configured, every, wait, stop)
     shown = ShownValues(values)
     with log_in_thread(), stopping(stop), ExitStack() as opened:
-        comparison = _Comparison.of(configured, tables, wait, stop, opened)
+        comparison = FileComparison.of(configured, tables, wait, stop, opened)
         report = comparison.run(MOST_ROWS if repair else rows)
         repaired = None
         if repair:
@@ -106,6 +112,18 @@ def verify(
     elif repaired is not None or not repair:  # else the plan has told it
         _tell(report, repaired, shown)
     return 0 if report.passed else 1
+
+
+def _repeat(configured: Settings, every: str, wait: float, stop: threading.Event) -> int:
+    """Compares again and again."""
+    comparison = RepeatedFileComparison(configured, wait, stop)
+    with log_in_thread(), stopping(stop):
+        if every == NEVER:
+            comparison.note(None, None)
+            return 0
+        seconds = int(every[:-1]) * _UNITS[every[-1]] if every else configured.apply.verify_every
+        Repeating(comparison, seconds, stop.wait).run()
+    return 0
 
 
 def _tell_plan(report: VerifyReport, rows: int, shown: ShownValues, *, quiet: bool) -> None:
@@ -139,88 +157,3 @@ _DOES: Final = {
     RowDifference.EXTRA: "delete",
     RowDifference.CHANGED: "overwrite",
 }
-
-
-@dataclass(slots=True)
-class _Comparison:
-    """A settings file's source and target, and the session by which nobody else compares them meanwhile.
-
-    Attributes:
-        configured, ends, catalogue: the settings, both databases, and the target's tables.
-        connection: the session with the target.
-        runners: run the items.
-        tables, wait: which tables are compared, empty for all, and the seconds to wait.
-        stop: set to end the comparison.
-    """
-
-    configured: Settings
-    ends: ReplicaEnds
-    catalogue: Catalogue
-    connection: psycopg.Connection
-    runners: _Runners
-    tables: Sequence[str]
-    wait: float
-    stop: threading.Event
-
-    @classmethod
-    def of(
-        cls, configured: Settings, tables: Sequence[str], wait: float, stop: threading.Event, opened: ExitStack
-    ) -> _Comparison:
-        if configured.uow.order is not UowOrder.DENSE:
-            raise SettingsError(
-                f"{configured.path}: kainite verify needs uowOrder = dense: in another order the log does not tell"
-                " which units lie before a point of the source"
-            )
-        ends = ends_of(configured)
-        for finding in look_at_sessions(ends):
-            raise SettingsError(f"{finding.found}: {finding.mend}")
-        catalogue = target_catalogue(configured, ends)
-        connection = opened.enter_context(target_session(ends.target, "kainite verify"))
-        return cls(configured, ends, catalogue, connection, _Runners(configured, stop, opened), tables, wait, stop)
-
-    def run(self, most_rows: int) -> VerifyReport:
-        job = VerifyJob(self.ends, self.connection, self.runners.of, self.catalogue, self.tables, most_rows, self.wait,
-                        stop=self.stop, look=_Told().look)  # fmt: skip
-        return job.run()
-
-    def repair(self, rows: Sequence[RowReport], why: str) -> RepairOutcome:
-        operations, told = Operations(self.configured), _Told()
-        store, partition = operations.log
-        tables = {table.name: table for table in tables_to_compare(self.ends, self.tables)[0]}
-        repair = Repair(
-            self.ends, store, partition, tables, self.catalogue,
-            lambda asked: operations.carry_out(asked, this_person(), why, timeout=self.wait),
-            self.wait, LOCK_WAIT_S, self.stop, lambda doing: told.look(VerifyProgress(doing)),
-        )  # fmt: skip
-        return repair.run(rows)
-
-
-@dataclass(slots=True)
-class _Runners:
-    """Gives the runner that suits the size; Spark, once started, lasts as long as ``opened``."""
-
-    configured: Settings
-    stop: threading.Event
-    opened: ExitStack
-
-    def of(self, size: int) -> ItemRunner:
-        if size <= SMALL_BYTES:
-            return ThreadItems()
-        apply, name = self.configured.apply, f"kainite verify {self.configured.leases.application}"
-        context = self.opened.enter_context(spark_context(apply.master, name, self.stop, apply.python))
-        self.opened.enter_context(stopping(self.stop))
-        limits = SparkLimits(apply.stall, float("inf"), self.configured.child.shutdown_grace)
-        return SparkItemRunner(context, limits, self.stop)
-
-
-@dataclass(slots=True)
-class _Told:
-    """Tells the progress now and then, on standard error."""
-
-    next: float = field(default_factory=lambda: time.monotonic() + _TELL_S)
-
-    def look(self, progress: VerifyProgress) -> None:
-        if time.monotonic() >= self.next:
-            self.next = time.monotonic() + _TELL_S
-            done = f": {progress.done} of {progress.items} ranges, {progress.rows:,} rows" if progress.items else ""
-            say(f"{progress.doing}{done}", err=True)

@@ -13,7 +13,7 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
 from kainite.log.state.loading import load_state
 from kainite.operations.carrying_out import Operations
-from kainite_spark import verify_cli
+from kainite_spark import verify_of_file
 from support.postgresql_source import source
 from support.replica import replica
 from support.replicas import run
@@ -120,7 +120,7 @@ def test_settings_under_which_the_log_tells_no_point_are_refused(
 def test_large_tables_are_compared_by_spark(
     source: SourceSlot, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify_cli, "SMALL_BYTES", 1024)
+    monkeypatch.setattr(verify_of_file, "SMALL_BYTES", 1024)
     file = file_of(source, postgres, tmp_path)
     with replica(source, postgres, TABLES) as made:
         run(source.url, FILL)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kainite.replicate.known_rows import Explanation
 from kainite.replicate.row_merge import RowDifference
 from kainite.replicate.stop_ledger import UnresolvedUnit
-from kainite.replicate.verify_ledger import VerifyOutcome
+from kainite.replicate.verify_ledger import GOOD, VerifyOutcome
 
 
 class ShownValues(StrEnum):
@@ -121,7 +121,7 @@ class VerifyReport:
     @property
     def passed(self) -> bool:
         """Tells whether every row is equal, or differs by a unit that is known not to be applied."""
-        return self.verdict in ("equal", "known")
+        return self.verdict in GOOD
 
     def first_rows(self, most: int) -> VerifyReport:
         """Returns the report with at most so many rows."""
