@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
 from kainite.log.state.loading import load_state
 from kainite.operations.carrying_out import Operations
-from kainite_spark import verify_of_file
+from kainite.replicate.replica_facts import read_replica
+from kainite_spark import verify_cli, verify_of_file
+from kainite_spark.verify.repeating import RepeatedComparison, Repeating
 from support.postgresql_source import source
 from support.replica import replica
 from support.replicas import run
@@ -130,3 +133,31 @@ def test_large_tables_are_compared_by_spark(
             code, output = kainite("verify", "-p", file)
     assert code == 1
     assert "missing: public.account id=250\n" in output
+
+
+def test_comparisons_are_made_again_and_again_until_nobody_wants_them(
+    source: SourceSlot, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = file_of(source, postgres, tmp_path, verifyEverySeconds="60")
+    with replica(source, postgres, TABLES) as made:
+        run(source.url, FILL)
+        made.catch_up(1)
+        with made.living(), monkeypatch.context() as patched:
+            patched.setattr(verify_cli, "Repeating", stops_after(1))
+            assert kainite("verify", "-p", file, "--every")[0] == 0
+        found = read_replica(postgres, "log/0")
+        assert (found.verdict, found.every, found.is_late) == ("equal", 60.0, False)
+        assert kainite("verify", "--every", "never", "-p", file)[0] == 0
+        assert read_replica(postgres, "log/0").every is None
+        assert "is no time such as" in kainite("verify", "-p", file, "--every", "soon")[1]
+        assert "compares all tables" in kainite("verify", "-p", file, "--every", "1d", "--table", "line")[1]
+
+
+def stops_after(rounds: int) -> Callable[..., Repeating]:
+    """Returns what makes comparisons that are repeated so often, without a pause."""
+
+    def made(comparison: RepeatedComparison, every: float, _: object) -> Repeating:
+        left = iter([False] * rounds)
+        return Repeating(comparison, every, lambda _: next(left, True))
+
+    return made
