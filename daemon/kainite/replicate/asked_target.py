@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from kainite.base.errors import MissingExtraError
 from kainite.settings import Settings
 from kainite.settings.kinds.target_kinds import kind_of
+from kainite.targets.postgresql.address import libpq_url
 from kainite.verdict.facts import ReplicaFacts
 
 
@@ -16,8 +18,7 @@ def asking(configured: Settings) -> Callable[[], ReplicaFacts] | None:
     if target is None or not configured.log.enabled or kind_of(target).name != "postgresql":
         return None
     try:
-        from kainite.replicate.replica_facts import read_replica
-        from kainite.targets.postgresql.address import libpq_url
-    except ImportError:  # the extra postgresql: a shard host need not have it
+        read_replica = kind_of(target).part("kainite.replicate.replica_facts:read_replica")
+    except MissingExtraError:  # a shard host need not have the driver
         return None
     return partial(read_replica, libpq_url(target), f"{configured.log.table}/{configured.log.partition}")
