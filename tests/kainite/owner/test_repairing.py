@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from kainite.log.format.entry import Outcome, UnitStatus
-from kainite.owner import repairing
+from kainite.log.state.journal import Journal
 from kainite.owner.repairing import packed, read_since, repair
 from kainite.settings import Isolation, UowOrder, UowSettings
 from kainite.store.memory import MemoryStore
@@ -122,7 +122,7 @@ def test_a_request_is_carried_out_once(log: Repaired) -> None:
     assert "is used" in log.ask(request)["message"]  # a copy of it in the inbox
     state, seen = log.log.state, read_since(log.store, "0", request, 0, log.log.state.next_id)
     answered = next(iter(state.answered))
-    journal = repairing.Journal(state, 0)
+    journal = Journal(state, 0)
     assert repair(journal, answered, request, DENSE, Signing(SHOP), seen)["message"] == "done before"
     assert journal.entries == []
 
@@ -158,7 +158,7 @@ def test_what_is_no_repair_is_refused(log: Repaired, change: dict[str, str], why
 )
 def test_a_log_that_tells_no_point_takes_no_repair(log: Repaired, rules: UowSettings) -> None:
     since = log.log.unit("pg-1-0/B", country("x", "X"))
-    journal = repairing.Journal(log.log.state, 0)
+    journal = Journal(log.log.state, 0)
     request = log.request(since, country("a", "A"))
     seen = read_since(log.store, "0", request, 0, log.log.state.next_id)
     assert "needs uowOrder = dense" in repair(journal, "r", request, rules, Signing(SHOP), seen)["message"]
