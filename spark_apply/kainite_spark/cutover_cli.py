@@ -17,7 +17,8 @@ from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.replicate.applied_point import LogStanding, read_standing, stuck_units
-from kainite.replicate.ends import ReplicaEnds, both_sessions, ends_of, target_session
+from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.ends import ReplicaEnds, both_sessions, target_session
 from kainite.replicate.findings import CheckFinding, fine, is_ready, some_names, wrong
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger, found_load

@@ -17,7 +17,8 @@ from kainite.base.errors import SettingsError
 from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, say_rows
-from kainite.replicate.ends import ends_of, target_session
+from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.ends import target_session
 from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.verify_report import ShownValues, VerifyReport

@@ -243,8 +243,8 @@ class LoadWorld:
         class Sessions:
             @property
             def kept(self) -> dict[str, psycopg.Connection]:
-                assert world._hub.process is not None  # noqa: SLF001
-                return world._kept.setdefault(world._hub.process, {})  # noqa: SLF001
+                assert world._hub.process is not None
+                return world._kept.setdefault(world._hub.process, {})
 
         original = tasks._session  # noqa: SLF001
         with ExitStack() as stack:

@@ -31,9 +31,9 @@ def _applies(before: bool, at: bool) -> Any:
         def applied(self: Any, unit: Any) -> Any:
             lsn = commit_lsn_of(unit.uow)
             for delta in unit.deltas:
-                table = self._table(delta.table)  # noqa: SLF001
+                table = self._table(delta.table)
                 if table is None or (
-                    table.live and (before or lsn is None or lsn > table.point or at and lsn == table.point)
+                    table.live and (before or lsn is None or lsn > table.point or (at and lsn == table.point))
                 ):
                     yield delta
 
@@ -81,7 +81,8 @@ OF_LOADS: tuple[Mutation, ...] = (
              aim=LOADS),
     Mutation("nobody applies before a load is live",
              "kainite_spark.targets.postgresql.target:refuse_while_loading", answering(None), 10, aim=LOADS),
-    Mutation("a unit before the copy is left out", f"{_LOADED}._applied", _applies(before=True, at=True), 10, aim=LOADS),
+    Mutation("a unit before the copy is left out", f"{_LOADED}._applied", _applies(before=True, at=True), 10,
+             aim=LOADS),
     Mutation("a unit at the copy's point is applied", f"{_LOADED}._applied", _applies(before=False, at=False), 10,
              aim=LOADS),
     Mutation("changes of a table that is loaded are held", f"{_LOADED}._held", answering(()), 20, aim=LOADS),
