@@ -68,6 +68,8 @@ class Trips:
         if process is None:
             return self._connect(*values, **named)
         name = self._faults.named(f"{process.name} pg.connect")
+        if self._faults.of(name, {"freeze_before"}):
+            self._freeze(process, name)
         self._hub.pause(self._faults.between(0.001, 0.02, name))
         session = self._connect(*values, **named)
         if process not in self._sessions:
@@ -102,12 +104,15 @@ class Trips:
             process.kill()
             self._hub.park()
         if fault == f"freeze_{when}":
-            process.freeze()
-            self._faults.later(self._faults.between(0.5, 40.0, "freeze", name), process.resume)
-            self._hub.pause(0.0)
+            self._freeze(process, name)
         if fault == {"before": "unsent", "after": "unanswered"}[when]:
             self._end(session)
             raise psycopg.OperationalError(f"the connection is lost {when} it was used")
+
+    def _freeze(self, process: Process, name: str) -> None:
+        process.freeze()
+        self._faults.later(self._faults.between(0.5, 40.0, "freeze", name), process.resume)
+        self._hub.pause(0.0)
 
     def _made(self, process: Process, session: psycopg.Connection, gen: Any) -> Any:
         """Makes the round trip; meanwhile others go on where it waits for a lock."""

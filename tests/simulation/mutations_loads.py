@@ -75,8 +75,7 @@ def _passed_at_once(_: Any) -> Any:
 
 
 OF_LOADS: tuple[Mutation, ...] = (
-    Mutation("fence of a load's tasks", f"{_LEDGER}:HOLD", _without("generation = %s", "%s > 0"), 150, aim=LOADS),
-    Mutation("a range is copied once", f"{_LEDGER}:CLAIM", _without("AND done_at IS NULL"), 20, aim=LOADS),
+    Mutation("a range is copied once", f"{_LEDGER}:CLAIM", _without("AND done_at IS NULL"), 40, aim=LOADS),
     Mutation("a load shuts the apply job out", f"{_LEDGER}:CLOSE_FENCE", _without("9223372036854775807", "-1"), 40,
              aim=LOADS),
     Mutation("nobody applies before a load is live",
