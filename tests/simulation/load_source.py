@@ -87,8 +87,8 @@ class LoadHistory:
     _keys: Iterator[int] = field(default_factory=lambda: itertools.count(100))
 
     def __post_init__(self) -> None:
-        accounts = {key: (key, 0) for key in range(1, 13)}
-        entries = {key: (key, 1 + key % 12, 0) for key in range(1, 9)}
+        accounts: Rows = {key: (key, 0) for key in range(1, 13)}
+        entries: Rows = {key: (key, 1 + key % 12, 0) for key in range(1, 9)}
         self.states.append({"account": accounts, "entry": entries, "journal": {}})
         times = sorted(self.rng.uniform(0.0, self.seconds) for _ in range(self.count))
         for number, at in enumerate(times, 1):
@@ -182,13 +182,13 @@ class LoadOracle:
             with self.connection.transaction():
                 run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 run("SET LOCAL lock_timeout = '1ms'")
-                *states, journal = _one(run(_STATE))
+                load, own, held, keys, journal = _one(run(_STATE))
                 tables = [name for name in TABLES if journal or name != "journal"]
                 columns = ", ".join(_ROWS.format(", ".join(TABLES[name]), name) for name in tables)
                 rows = _one(run(f"SELECT {columns}".encode()))
         except errors.LockNotAvailable:
             return None
-        return FoundTarget(*states, dict(zip(tables, rows, strict=True)))
+        return FoundTarget(load, own, held, keys, dict(zip(tables, rows, strict=True)))
 
 
 def _one(cursor: psycopg.Cursor[Any]) -> Sequence[Any]:

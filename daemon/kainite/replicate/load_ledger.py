@@ -246,9 +246,15 @@ class LoadLedger:
                 raise self.fenced()
             return done
 
-    def make_live_again(self) -> None:
-        """Takes a cut-over back; nothing where there was none."""
-        self._connection.execute(ledger.MAKE_LIVE_AGAIN, (self._log,))
+    def make_live_again(self) -> int | None:
+        """Takes a cut-over back.
+
+        Returns:
+            How many transactions of the target's server have got an id since the cut-over: who writes has one. With 0
+            nobody has written. None where there was no cut-over.
+        """
+        row = self._connection.execute(ledger.MAKE_LIVE_AGAIN, (self._log,)).fetchone()
+        return None if row is None else int(row[0])
 
     def rows(self, query: Any, *values: object) -> list[Any]:
         """Returns the rows of a query, by the names of its columns."""

@@ -40,8 +40,8 @@ def test_each_column_that_a_table_lacks_is_named_with_the_statement_that_mends_i
 
 
 def test_an_apply_job_does_not_begin_on_an_earlier_fence(postgres: str) -> None:
-    run(postgres, "CREATE TABLE item (id int PRIMARY KEY)",
-        "CREATE TABLE kainite_fence (log_partition text PRIMARY KEY, generation bigint, micro_batch bigint)")  # fmt: skip
+    fence = "CREATE TABLE kainite_fence (log_partition text PRIMARY KEY, generation bigint, micro_batch bigint)"
+    run(postgres, "CREATE TABLE item (id int PRIMARY KEY)", fence)
     catalogue = tables_of(postgres)
     target = open_target(postgres, catalogue)
     mend = "ALTER TABLE kainite_fence ADD COLUMN tables bigint NOT NULL DEFAULT 0"
