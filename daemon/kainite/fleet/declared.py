@@ -3,7 +3,7 @@
 ::
 
     [orders]
-    kind = "extract"                    # log, extract, apply, verify or program
+    kind = "extract"                    # log, extract, apply, console, verify or program
     properties = "orders.properties"    # that of Kainite's own kinds; without it the worker's own
     affinity = ["source-host"]
 

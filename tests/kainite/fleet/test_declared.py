@@ -63,7 +63,7 @@ def test_the_file_says_more_about_a_kind(tmp_path: Path) -> None:
         (f'[a]\ncommand = ["sh", "{"x" * 20_000}"]', "command must have at most 16000 bytes"),
         ('[a]\ncommand = ["sh"]\ntries = 1.5', "tries must be a whole number above 0"),
         ('[a]\ncommand = ["sh"]\nrestart = "maybe"', "restart must be one of always, on-failure, never"),
-        ('[a]\nkind = "dance"', "kind must be one of log, extract, apply, verify, program"),
+        ('[a]\nkind = "dance"', "kind must be one of log, extract, apply, console, verify, program"),
         ('["a b"]\nkind = "log"', "a name has up to 100 letters"),
         ('[a]\ncommand = ["sh"]\nreadyAfter = 60', "readyAfter, 60 s, must be less than startTimeout, 60 s"),
         ("a = 1", "'a' stands outside of a duty's table"),
