@@ -15,8 +15,8 @@ from typing import Final
 from kainite.aws.clients import client
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import KainiteError
-from kainite.console.batches import SeenBatches
-from kainite.console.figures import LastHour
+from kainite.console.batches import MicroBatchRing
+from kainite.console.figures import FigureRing
 from kainite.log.views.followed_units import FollowedUnits
 from kainite.operations.carrying_out import Operations
 from kainite.settings import Settings
@@ -67,8 +67,8 @@ class ObservedApplication:
             client("dynamodb", replace(hurried(settings.aws), read_timeout=READ_S)), settings.log.table, token=False
         )
         self.units = FollowedUnits(self.store, settings.log.partition)
-        self.figures = LastHour()
-        self.batches = SeenBatches()
+        self.figures = FigureRing()
+        self.batches = MicroBatchRing()
         self.lock = threading.RLock()
         """Held by whoever looks at the units, which a reading changes."""
         self.operations = Operations(settings)

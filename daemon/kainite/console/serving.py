@@ -33,7 +33,7 @@ from kainite.console.access import ConsoleAccess
 from kainite.console.guard import Guard
 from kainite.console.observed import ObservedApplication
 from kainite.console.pages import Console
-from kainite.console.secrets import read_users
+from kainite.console.secrets import read_hashed_secrets
 from kainite.settings import ConsoleSettings, Settings
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def serve(applications: Sequence[tuple[Settings, Path]], ready: Callable[[str], 
             have one name.
     """
     settings = applications[0][0].console
-    users = read_users(settings.users_file) if settings.users_file is not None else {}
+    users = read_hashed_secrets(settings.users_file) if settings.users_file is not None else {}
     tls = _tls(settings)
     observed = [ObservedApplication(*each) for each in applications]
     if len({each.name for each in observed}) < len(observed):
