@@ -165,7 +165,10 @@ def correct(properties: Path, name: str, new: str, deltas: BinaryIO, timeout: fl
     """
     operation = CorrectUnit(name, new, _array(deltas.read()))
     if not yes:
-        click.confirm(f"{new} takes the place of unit {name}, which is then discarded. Send it?", abort=True)
+        preview = Operations(load(properties, needs=("applicationName",))).preview(operation)
+        if preview.refusal:
+            raise LogRequestError(preview.refusal)
+        click.confirm(f"{preview.does[0].upper()}{preview.does[1:]}. Send it?", abort=True)
     carry_out(properties, operation, why, timeout)
 
 

@@ -104,6 +104,13 @@ class ObservedApplication:
                         self.figures.note_summary(log.summary)
             return self._verdict
 
+    def read_anew(self) -> None:
+        """Has the next page read all anew: somebody has just changed it."""
+        with self._facts_lock:
+            self._verdict = None
+        with self.lock:
+            self._read = -UNITS_S
+
     def read_units(self) -> LogReading:
         """Brings the units up to date, unless that was just done; never raises."""
         if not self.has_log:

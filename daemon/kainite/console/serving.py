@@ -32,8 +32,9 @@ from kainite.base.logs import event
 from kainite.console.access import ConsoleAccess
 from kainite.console.guard import Guard
 from kainite.console.observed import ObservedApplication
-from kainite.console.pages import Console
+from kainite.console.pages.frame import PageFrame
 from kainite.console.secrets import read_hashed_secrets
+from kainite.console.site import console_site
 from kainite.settings import ConsoleSettings, Settings
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ def serve(applications: Sequence[tuple[Settings, Path]], ready: Callable[[str], 
     observed = [ObservedApplication(*each) for each in applications]
     if len({each.name for each in observed}) < len(observed):
         raise SettingsError("two of the files have the same applicationName")
-    console = Console(observed, settings).asgi()
+    console = console_site(PageFrame(observed, settings))
     with contextlib.closing(_listening(settings.listen)) as port:
         secure = tls is not None
         guard = Guard(console, ConsoleAccess(settings), users, settings.prefix, secure=secure)
