@@ -16,5 +16,5 @@ async def test_units_that_stand_still_say_why(log_world: LogWorld) -> None:
         assert "Pause" in page
         assert "Done." in (await console.send("/app/do", {"do": "pause", "sure": "yes", "why": "a repair"})).text
         async with asyncio.timeout(60):
-            while "Resume" not in (await console.ask("/app/apply")).text:  # the next heartbeat tells
+            while "Resume" not in (await console.ask("/app/apply")).text:  # noqa: ASYNC110 - a heartbeat tells
                 await asyncio.sleep(0.05)
