@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 import click
-import orjson
 
 from kainite.base.errors import LogRequestError
 from kainite.base.redaction import RowValues
@@ -24,8 +23,8 @@ from kainite.log.views.unit_table import LogRow
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
 from kainite.operations.operation import CorrectUnit, DiscardUnits, Preview, RetryUnits, UnitOperation
+from kainite.operations.owners import array_of_deltas
 from kainite.settings import load
-from kainite.uow import exact_json
 
 _NAMED: Final = 10
 _SHOWN_DELTAS: Final = 100
@@ -173,15 +172,10 @@ def correct(properties: Path, name: str, new: str, deltas: BinaryIO, timeout: fl
 
 
 def _array(data: bytes) -> str:
-    """Returns the array of deltas in a file, as text; numbers stay as they are written."""
     try:
-        found = exact_json.loads(data)
+        return array_of_deltas(data)
     except ValueError as error:
-        raise click.BadParameter(f"it is no JSON: {error}", param_hint="--deltas") from error
-    array = found.get("deltas") if isinstance(found, dict) else found
-    if not isinstance(array, list):
-        raise click.BadParameter("it has no array of deltas", param_hint="--deltas")
-    return orjson.dumps(array).decode()
+        raise click.BadParameter(str(error), param_hint="--deltas") from error
 
 
 def _wanted(names: tuple[str, ...], wanted: UnitFilter, *, everything: bool) -> UnitFilter:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import orjson
+
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import OperationResult
 from kainite.operations.inbox import Asker, leave, take_answer, this_person
@@ -23,6 +25,7 @@ from kainite.owner.correcting import CHECK, CORRECT
 from kainite.owner.pausing import PAUSE, RESUME
 from kainite.owner.requests import OK, refusal
 from kainite.owner.skipping import SKIP
+from kainite.uow import exact_json
 
 
 def ask_owner(
@@ -45,6 +48,19 @@ def ask_owner(
     answer = take_answer(store, partition, leave(store, partition, about, request, asker), 0, timeout)
     result = OperationResult.DONE if answer["result"] == OK else OperationResult.REFUSED
     return OperationOutcome(result, answer["message"])
+
+
+def array_of_deltas(data: bytes) -> str:
+    """Returns the array of deltas in JSON, as text: an array, or an object that has one; numbers stay as written.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = exact_json.loads(data)
+    array = found.get("deltas") if isinstance(found, dict) else found
+    if not isinstance(array, list):
+        raise ValueError("it has no array of deltas")
+    return orjson.dumps(array).decode()
 
 
 def _checked(store: LogStore, partition: str, operation: CorrectUnit, timeout: float) -> Mapping[str, str]:

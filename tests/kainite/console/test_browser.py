@@ -33,7 +33,7 @@ ASKS_NOW = """(() => {
 })()"""
 """Has the page ask for what is new, and tells whether it does."""
 
-PAGES = ("", "units", "unit?uow=bad", "shards", "apply", "log", "history")
+PAGES = ("", "units", "unit?uow=bad", "correct?uow=bad", "shards", "reset", "apply", "log", "history")
 
 
 async def test_a_person_reads_types_and_acts(log_world: LogWorld) -> None:

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from kainite.console.unit_view import MOST_CHARACTERS, delta_views, shown_deltas, spoken_exactly, timeline
+from kainite.console.unit_view import (
+    MOST_CHARACTERS,
+    changed_deltas,
+    delta_views,
+    shown_deltas,
+    spoken_exactly,
+    timeline,
+)
 from kainite.log.views.unit_table import LogRow
 from kainite.settings import RowDisplay
 
@@ -76,3 +83,19 @@ def test_the_timeline_tells_what_is_not_known_from_what_has_not_happened() -> No
 def test_clocks_that_differ_give_negative_times() -> None:
     assert spoken_exactly(-0.02) == "-20 ms"
     assert spoken_exactly(75.4) == "75 s"
+
+
+def test_a_correction_stands_beside_what_it_replaces() -> None:
+    before = [{"table": "t", "op": "update", "key": {"id": 1}, "row": {"v": 1, "w": 2}}, {"table": "u", "op": "delete"}]
+    after = [{"table": "t", "op": "upsert", "key": {"id": 1}, "row": {"v": 5}}]
+    changed, left_out = changed_deltas(before, after)
+    shown = [
+        (each.name, each.old and each.old.text, each.new and each.new.text, each.is_changed) for each in changed.columns
+    ]
+    assert shown == [
+        ("op", "update", "upsert", True), ("key id", "1", "1", False), ("row v", "1", "5", True), ("row w", "2", None, True),
+    ]  # fmt: skip
+    assert (changed.operation, left_out.operation, left_out.table) == ("upsert", "left out", "u")
+    (added,) = changed_deltas([], [{"table": "t", "op": "insert", "row": {"v": None}}])
+    assert [(each.name, each.old, each.new and each.new.text) for each in added.columns][-1] == ("row v", None, "null")
+    assert changed_deltas([], [7])[0].columns == ()

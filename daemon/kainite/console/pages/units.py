@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kainite.console.moments import moment_ms
 from kainite.console.pages.frame import PageFrame
 from kainite.log.format.entry import UnitStatus
 from kainite.log.state.unit_filter import UnitFilter
@@ -52,18 +52,9 @@ def filter_of(query: Mapping[str, str]) -> UnitFilter:
         (table,) if table else (),
         () if not name else (piece,) if "*" in name or "?" in name else (f"*{piece}*",),
         (cause,) if cause else (),
-        _moment(query.get("since", "")),
-        _moment(query.get("until", "")),
+        moment_ms(query.get("since", "")),
+        moment_ms(query.get("until", "")),
     )
-
-
-def _moment(text: str) -> int | None:
-    """Returns a moment in UTC as a form has it, in milliseconds since the epoch."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _page_number(text: str | None) -> int:
