@@ -86,15 +86,21 @@ def test_clocks_that_differ_give_negative_times() -> None:
 
 
 def test_a_correction_stands_beside_what_it_replaces() -> None:
-    before = [{"table": "t", "op": "update", "key": {"id": 1}, "row": {"v": 1, "w": 2}}, {"table": "u", "op": "delete"}]
+    before: list[dict[str, Any]] = [
+        {"table": "t", "op": "update", "key": {"id": 1}, "row": {"v": 1, "w": 2}},
+        {"table": "u", "op": "delete"},
+    ]
     after = [{"table": "t", "op": "upsert", "key": {"id": 1}, "row": {"v": 5}}]
     changed, left_out = changed_deltas(before, after)
-    shown = [
-        (each.name, each.old and each.old.text, each.new and each.new.text, each.is_changed) for each in changed.columns
-    ]
-    assert shown == [
-        ("op", "update", "upsert", True), ("key id", "1", "1", False), ("row v", "1", "5", True), ("row w", "2", None, True),
-    ]  # fmt: skip
+    shown = {
+        each.name: (each.old and each.old.text, each.new and each.new.text, each.is_changed) for each in changed.columns
+    }
+    assert shown == {
+        "op": ("update", "upsert", True),
+        "key id": ("1", "1", False),
+        "row v": ("1", "5", True),
+        "row w": ("2", None, True),
+    }
     assert (changed.operation, left_out.operation, left_out.table) == ("upsert", "left out", "u")
     (added,) = changed_deltas([], [{"table": "t", "op": "insert", "row": {"v": None}}])
     assert [(each.name, each.old, each.new and each.new.text) for each in added.columns][-1] == ("row v", None, "null")
