@@ -14,8 +14,10 @@ from kainite.operations.operation import (
     DiscardUnits,
     DutyChange,
     MoveDuty,
+    MoveLease,
     PauseApply,
     ResetCheckpoints,
+    RestartChild,
     RetryUnits,
     SetDormancy,
     SkipNumbers,
@@ -40,10 +42,12 @@ def test_the_other_operations() -> None:
     assert operation_of({"do": "pause"}) == PauseApply()
     assert operation_of({"do": "duty", "duty": "log", "change": "stop"}) == ChangeDuty("log", DutyChange.STOP)
     assert operation_of({"do": "move", "duty": "log", "worker": "w"}) == MoveDuty("log", "w")
+    assert operation_of({"do": "restart-child", "shard": "s"}) == RestartChild("s")
+    assert operation_of({"do": "move-lease", "shard": "s", "worker": "w"}) == MoveLease("s", "w")
     assert operation_of({"do": "dormant", "worker": "w"}) == SetDormancy("w", True)
     fields = {
         "uow": "T", "duty": "d", "worker": "w", "change": "start", "name": "T-2", "deltas": "[]", "number": "3",
-        "to": "LATEST",
+        "to": "LATEST", "shard": "s",
     }  # fmt: skip
     assert all(operation_of({"do": name, **fields}) for name in TITLES)
 

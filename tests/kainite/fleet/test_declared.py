@@ -53,7 +53,10 @@ def test_the_file_says_more_about_a_kind(tmp_path: Path) -> None:
         ("[a]\ncomand = []", "duty 'a': there is no 'comand'"),
         ("[a]\nweight = 1", "duty 'a': command is missing"),
         ('[a]\nkind = "log"\ncommand = ["sh"]', "duty 'a': a command is for programs; the kind log has its own"),
-        ('[a]\nproperties = "x"\ncommand = ["sh"]', "duty 'a': properties are for the kinds log, extract, apply and console"),
+        (
+            '[a]\nproperties = "x"\ncommand = ["sh"]',
+            "duty 'a': properties are for the kinds log, extract, apply and console",
+        ),
         ('[a]\ncommand = "sh"', "command must be a list of texts"),
         ('[a]\ncommand = ["sh"]\nweight = 0', "weight must be a number above 0"),
         ('[a]\ncommand = ["sh"]\nstartTimeout = inf', "startTimeout must be a number above 0, at most 1000000000"),

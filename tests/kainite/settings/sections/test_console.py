@@ -9,7 +9,6 @@ import pytest
 from kainite.base.errors import SettingsError
 from kainite.settings import RowDisplay, Settings, load
 
-
 OIDC = {
     "OidcIssuer": "https://login.example/realm",
     "OidcClientId": "kainite",
