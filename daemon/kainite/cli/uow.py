@@ -16,6 +16,7 @@ from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
 from kainite.cli.unit_filter import unit_filter
+from kainite.cli.uow_locks import locks
 from kainite.log.format.entry import OperationResult, UnitStatus
 from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.unit_detail import UnitDetail, read_detail
@@ -46,7 +47,11 @@ def uow() -> None:
       kainite uow retry -p app.properties T-17      the target was at fault, and is corrected
       kainite uow discard -p app.properties T-17    the unit was at fault
       kainite uow correct -p app.properties T-17 --as T-17-fixed --deltas fixed.json
+      kainite uow locks -p app.properties           who holds the locks that units wait for
     """
+
+
+uow.add_command(locks)
 
 
 @uow.command("show")
