@@ -17,6 +17,7 @@ from kainite.base.clock import epoch_ms
 from kainite.base.errors import KainiteError
 from kainite.console.batches import MicroBatchRing
 from kainite.console.figures import FigureRing
+from kainite.console.lock_watch import LockWatch
 from kainite.log.views.followed_units import FollowedUnits
 from kainite.operations.carrying_out import Operations
 from kainite.settings import Settings
@@ -72,6 +73,7 @@ class ObservedApplication:
         self.lock = threading.RLock()
         """Held by whoever looks at the units, which a reading changes."""
         self.operations = Operations(settings)
+        self.locks = LockWatch(settings.apply.target or "")
         self._facts = FactsReader(settings, str(file), wait=0.0)
         self._facts_lock = threading.Lock()
         self._verdict: ApplicationVerdict | None = None
