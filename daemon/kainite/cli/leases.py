@@ -20,6 +20,7 @@ from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.liveness import Sighting
 from kainite.cli.leases_requests import move, restart_child
 from kainite.cli.leases_reset import reset
+from kainite.cli.leases_stderr import stderr
 from kainite.cli.observed_leases import lease_table, observe_until_decided, rows_of, stream_of
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
@@ -60,12 +61,14 @@ def leases() -> None:
       kainite leases reset -p app.properties --to TRIM_HORIZON
       kainite leases restart-child -p app.properties shardId-000000000003
       kainite leases move -p app.properties shardId-000000000003 host-2
+      kainite leases stderr -p app.properties shardId-000000000003
     """
 
 
 leases.add_command(reset)
 leases.add_command(restart_child)
 leases.add_command(move)
+leases.add_command(stderr)
 
 
 @leases.command("show")

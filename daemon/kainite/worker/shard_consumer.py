@@ -104,7 +104,7 @@ class ShardConsumer:
         self._metrics = ShardMetrics(lease.shard_id, self._parts.meter)
         self._failures = ChildFailures(lease.shard_id, settings)
         self._restart = ChildRestart()
-        self._last_words = ""  # of the child that failed last
+        self._last_words: tuple[str, ...] = ()  # of the child that ended last
         self._interrupt: asyncio.Future[StateOutcome] = asyncio.get_running_loop().create_future()
         self._child: ChildProcess | None = None
         self._end = ShardEnd(())
@@ -170,6 +170,7 @@ class ShardConsumer:
         """Returns what the consumer and its child do at this moment."""
         child = self._child
         silent = child.silent if child else None
+        said = _said(child) or self._last_words
         return ShardStatus(
             self._shard,
             self.state.name,
@@ -179,7 +180,8 @@ class ShardConsumer:
             behind_ms=self.reading.millis_behind_latest,
             last_record=self._metrics.since_records,
             failures=self._failures.count,
-            stderr=_last(child) or self._last_words,
+            stderr=said[-1] if said else "",
+            stderr_lines=said,
             records=self._metrics.records,
             standstill=self._standstill(child) if silent is None else None,
             throttled=self.reading.throttled,
@@ -322,7 +324,7 @@ class ShardConsumer:
     async def _fail(self, error: KainiteError) -> None:
         self._calls.abandon()
         if isinstance(error, ChildError) and self._restart.takes():
-            self._pause, self._last_words = 0.0, _last(self._child) or self._last_words
+            self._pause, self._last_words = 0.0, _said(self._child) or self._last_words
             await self._close()
             return
         self._restart.failed(error)
@@ -340,7 +342,7 @@ class ShardConsumer:
         try:
             await self._close()
         finally:  # also when this is cancelled: a failure is never silent
-            self._last_words = _last(child) or self._last_words
+            self._last_words = _said(child) or self._last_words
             self._failures.report(failure, tuple(child.stderr_tail) if child else ())
 
     async def _ends(self) -> None:
@@ -383,6 +385,6 @@ class ShardConsumer:
         return f"<ShardConsumer {self._shard} {self.state.name} {self._child!r}>"
 
 
-def _last(child: ChildProcess | None) -> str:
-    """Returns the last line of a child's standard error; empty where it has written none."""
-    return child.stderr_tail[-1] if child is not None and child.stderr_tail else ""
+def _said(child: ChildProcess | None) -> tuple[str, ...]:
+    """Returns the last lines of a child's standard error; none where it has written none."""
+    return tuple(child.stderr_tail) if child is not None else ()

@@ -45,7 +45,15 @@ async def test_a_hung_child_is_ended_and_the_next_one_gets_its_records_again_and
     """A pause of 100 s after failures would be noticed, and so would a batch that is poison at once."""
     caplog.set_level(logging.INFO)
     store, hung, transcript = MemoryStore(), tmp_path / "hung", tmp_path / "transcript"
-    script = {"processRecords": [["emit", delta("u")], ["wait for", str(hung)], "checkpoint last", "status"]}
+    script = {
+        "processRecords": [
+            ["stderr", "one\ntwo\n"],
+            ["emit", delta("u")],
+            ["wait for", str(hung)],
+            "checkpoint last",
+            "status",
+        ]
+    }
     (number,) = world.put("a")
     async with world.log(store) as owner, world.consumer(
         scripted(script, transcript), log=owner, restart_backoff=100, restart_backoff_max=100, poison_tries=1
@@ -58,6 +66,7 @@ async def test_a_hung_child_is_ended_and_the_next_one_gets_its_records_again_and
         await until(lambda: world.stored_checkpoint() == number)
         await until(lambda: units_in(store) == ["u"])
         assert consumer.status().failures == 0
+        assert consumer.status().stderr_lines == ("one", "two")
     assert told == [(True, f"child {first} was ended, child {_second(caplog)} has begun after checkpoint TRIM_HORIZON")]
     assert transcript_actions(transcript)[:4] == ["initialize", "processRecords"] * 2
     assert "child ended by a person" in names(caplog)
