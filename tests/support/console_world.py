@@ -72,13 +72,13 @@ async def served_console(*files: Path, listen: str = "127.0.0.1:0") -> AsyncIter
 
 
 @contextmanager
-def health_page(answer: Mapping[str, Any]) -> Iterator[int]:
-    """Serves an answer of a daemon's ``/health``; gives the port."""
-    body = json.dumps(answer).encode()
+def health_page(answers: Mapping[str, Any]) -> Iterator[int]:
+    """Serves a daemon's answers by their paths, such as that of ``/health``; gives the port."""
 
     class HealthHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            body = json.dumps(answers.get(self.path)).encode()
+            self.send_response(200 if self.path in answers else 404)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from kainite import __version__
 from kainite.base.errors import KainiteError
-from kainite.console.pages import apply, correct, doing, log, overview, reset, shards, unit, units
+from kainite.console.pages import apply, correct, doing, log, overview, reset, shard, shards, unit, units
 from kainite.console.pages.frame import PageFrame, slash, start
 
 _PAGES = {
@@ -26,6 +26,7 @@ _PAGES = {
     "/{app}/unit.json": unit.unit_json,
     "/{app}/correct": correct.correct,
     "/{app}/reset": reset.reset,
+    "/{app}/shard": shard.shard,
     "/{app}/shards": shards.shards,
     "/{app}/apply": apply.apply,
     "/{app}/log": log.log,

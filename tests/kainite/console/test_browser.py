@@ -201,7 +201,12 @@ async def test_a_dead_daemon_and_a_stalled_shard_stand_first(
         await asyncio.to_thread(leases.put_new, Lease(shard, owner, 7, Checkpoint("5")))
     stalled = {"shard": "shard-stalled", "health": "stalled", "why": "its iterator stands still", "failures": 2,
                "stderr": "ImportError: no module named x", "pid": 4711, "behind_millis": 120_000}  # fmt: skip
-    with health_page({"worker_id": "host-live", "shards": [stalled]}) as port:
+    child = {"state": "PROCESSING", "pid": 4711, "lines": ["Traceback", stalled["stderr"]]}
+    answers = {
+        "/health": {"worker_id": "host-live", "shards": [stalled]},
+        "/stderr": {"shards": {"shard-stalled": child}},
+    }
+    with health_page(answers) as port:
         file = allow(
             log_world.properties, consoleOperators="local", streamName="s", failoverTimeMillis="1000",
             metricsPort=str(port), tableName=application,
@@ -214,6 +219,9 @@ async def test_a_dead_daemon_and_a_stalled_shard_stand_first(
             await expect(shards.filter(has_text="shard-stalled")).to_contain_text("ImportError: no module named x")
             await expect(shards.filter(has_text="shard-stalled")).to_contain_text("child 4711")
             await expect(shards.filter(has_text="shard-dead")).to_contain_text("expired")
+            await page.get_by_role("link", name="shard-stalled").click()
+            await expect(page.locator(".lines")).to_have_text("Traceback\nImportError: no module named x")
+            await expect(page.get_by_role("button", name="restart child …")).to_be_visible()
             await page.goto(console.url)
             await expect(page.locator(".headline.broken")).to_be_visible()
             await expect(page.locator(".checks li.broken").first).to_contain_text("shard")
@@ -237,7 +245,7 @@ async def test_a_reset_says_first_what_it_repeats(log_world: LogWorld, dynamodb:
     async with served_console(file) as console, chromium() as browser, opened(browser) as watched:
         page = watched.page
         await page.goto(f"{console.url}app/shards")
-        await page.get_by_text("more", exact=True).click()
+        await page.get_by_role("link", name=shard["ShardId"]).click()
         await page.get_by_role("link", name="reset …").click()
         await page.get_by_label("records behind a sequence number").check()
         await page.get_by_label("The sequence number of the last record that is done").fill("x")

@@ -140,6 +140,8 @@ def _title(form: Mapping[str, str]) -> str:
 def _back(frame: PageFrame, application: ObservedApplication, form: Mapping[str, str]) -> Markup:
     if form.get("uow"):
         return link(frame.settings.prefix, application.name, "unit", uow=form["uow"])
+    if form.get("shard"):
+        return link(frame.settings.prefix, application.name, "shard", shard=form["shard"])
     return link(frame.settings.prefix, application.name, _PAGES.get(form.get("do", ""), "shards"))
 
 
