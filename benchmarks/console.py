@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 
 import psutil
+from runs.machine import warn_unless_quiet
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))  # the console is started as the tests start it
@@ -110,6 +111,7 @@ def main() -> None:
     parser.add_argument("--open", type=float, default=60.0, metavar="SECONDS")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    warn_unless_quiet()
     os.environ.update(AWS_ACCESS_KEY_ID="nobody", AWS_SECRET_ACCESS_KEY="nobody", AWS_EC2_METADATA_DISABLED="true")
     found = asyncio.run(measure(arguments.units, arguments.pages, arguments.open))
     if arguments.json:

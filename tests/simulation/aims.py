@@ -35,6 +35,7 @@ from simulation.aims_stream import (
     aggregates,
     begins_at_latest,
     bursts,
+    first_leases,
     late_records,
     odd_units,
     retention,
@@ -81,4 +82,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "target set back": target_set_back,
     "thousands": thousands,
     "lease requests": lease_requests,
+    "first leases": first_leases,
 }

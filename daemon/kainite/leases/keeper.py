@@ -37,7 +37,7 @@ from kainite.leases.holding.held_leases import (
 )
 from kainite.leases.holding.renewer import Renewer, renewal_interval
 from kainite.leases.holding.writing import write, writing
-from kainite.leases.shard_sync.create_leases import create_child_leases
+from kainite.leases.shard_sync.create_leases import Begin, create_child_leases
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease import Lease
@@ -64,6 +64,7 @@ class LeaseKeeper:
         meter: receives the metrics.
         clock: seconds, never running backwards, and running on while the host is suspended.
         rng: chooses among equal leases.
+        begin: with units of work, notes the log's beginning; None without them.
     """
 
     def __init__(
@@ -77,14 +78,16 @@ class LeaseKeeper:
         meter: Meter = SILENT,
         clock: Callable[[], float] = boot_seconds,
         rng: Random | None = None,
+        begin: Begin | None = None,
     ) -> None:
         self._table = table
         self._stream = stream
         self._clock = clock
+        self._begin = begin
         self._settings = CurrentSettings(leases, stream_settings)
         self._held_leases = HeldLeases(self._settings, clock, meter)
         self._renewer = Renewer(table, self._held_leases, self._settings, clock, meter)
-        shard_sync = ShardSyncSchedule(table, stream, self._settings, stance, clock, meter)
+        shard_sync = ShardSyncSchedule(table, stream, self._settings, stance, clock, meter, begin)
         self._taker = LeaseTaker(
             table, shard_sync, self._held_leases, self._settings,
             stance=stance, clock=clock, meter=meter, rng=rng or Random(),
@@ -177,12 +180,12 @@ class LeaseKeeper:
 
         Raises:
             LeaseLostError: the lease is not this worker's any more.
-            LeaseTableError, StreamError: the leases could not be created; the call may be repeated if the error is
-                retryable.
+            LeaseTableError, StreamError, LogUnavailableError: the leases could not be created; the call may be repeated
+                if the error is retryable.
         """
         self._held_leases.ensure_held(held)
-        there = await asyncio.to_thread(
-            create_child_leases, self._table, self._stream, self._settings.stream, held.lease, children
+        there = await create_child_leases(
+            self._table, self._stream, self._settings.stream, held.lease, children, self._begin
         )
         if not there:
             self._held_leases.lose(held)
