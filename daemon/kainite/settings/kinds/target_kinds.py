@@ -46,6 +46,7 @@ class TargetKind:
         catalogue: a :data:`kainite.uow.catalogue.introspection.Reading`; None for a kind that cannot be asked for its
             tables.
         lock_waits: a ``kainite.targets.lock_waits.LockWaitReader``; None for a kind that cannot be asked.
+        present_rows: a ``kainite.targets.present_row.PresentRowReader``; None for a kind that cannot be asked.
         extra: Kainite's extra that installs the driver; None when none is needed.
         packages: the packages that the extra installs and the kind's modules import.
     """
@@ -57,6 +58,7 @@ class TargetKind:
     opener: str
     catalogue: str | None = None
     lock_waits: str | None = None
+    present_rows: str | None = None
     extra: str | None = None
     packages: tuple[str, ...] = ()
 
@@ -87,6 +89,7 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         opener="kainite_spark.targets.postgresql.opening:OPENER",
         catalogue="kainite.targets.postgresql.catalogue:reading",
         lock_waits="kainite.targets.postgresql.lock_waits:lock_waits",
+        present_rows="kainite.targets.postgresql.present_rows:present_rows",
         extra="postgresql",
         packages=("psycopg",),
     ),
@@ -106,6 +109,7 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         opener="kainite_spark.targets.mariadb.opening:OPENER",
         catalogue="kainite.targets.mariadb.catalogue:reading",
         lock_waits="kainite.targets.mariadb.lock_waits:lock_waits",
+        present_rows="kainite.targets.mariadb.present_rows:present_rows",
         extra="mariadb",
         packages=("pymysql",),
     ),
