@@ -17,7 +17,7 @@ from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
 from kainite.cli.unit_filter import unit_filter
 from kainite.cli.uow_locks import locks
-from kainite.cli.uow_target import rows_beside, shown
+from kainite.cli.uow_target import MOST_LOOKED_FOR, shown
 from kainite.log.format.entry import OperationResult, UnitStatus
 from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.unit_detail import UnitDetail, read_detail
@@ -27,6 +27,7 @@ from kainite.operations.inbox import this_person
 from kainite.operations.operation import CorrectUnit, DiscardUnits, Preview, RetryUnits, UnitOperation
 from kainite.operations.owners import array_of_deltas
 from kainite.settings import load
+from kainite.targets.present_row import rows_beside
 
 _NAMED: Final = 10
 _SHOWN_DELTAS: Final = 100
@@ -77,7 +78,7 @@ def show(properties: Path, name: str, as_json: bool, beside: bool) -> None:
     found = read_detail(*opened_log(settings), name)
     if found is None:
         raise LogRequestError(f"no unit {name!r} is in the log; units that were applied leave it after a while")
-    rows = rows_beside(settings, found.deltas) if beside else []
+    rows = rows_beside(settings.apply.target, found.deltas[:MOST_LOOKED_FOR]) if beside else []
     if as_json:
         target = {"target": RowValues([row and dict(row) for row in rows])} if beside else {}
         say_json(found.as_json() | {"deltas": RowValues(found.deltas)} | target)

@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from kainite import __version__
 from kainite.base.errors import KainiteError
-from kainite.console.pages import apply, correct, doing, log, overview, reset, shard, shards, unit, units
+from kainite.console.pages import apply, correct, doing, log, overview, reset, shard, shards, target_rows, unit, units
 from kainite.console.pages.frame import PageFrame, slash, start
 
 _PAGES = {
@@ -23,6 +23,7 @@ _PAGES = {
     "/{app}/figures.json": overview.figures_json,
     "/{app}/units": units.units,
     "/{app}/unit": unit.unit,
+    "/{app}/target-rows": target_rows.target_rows,
     "/{app}/unit.json": unit.unit_json,
     "/{app}/correct": correct.correct,
     "/{app}/reset": reset.reset,

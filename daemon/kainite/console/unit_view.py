@@ -139,6 +139,36 @@ def changed_deltas(before: Sequence[Mapping[str, Any]], after: Sequence[Any]) ->
     return views
 
 
+def beside_target(
+    deltas: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, str | None] | None]
+) -> list[DeltaView]:
+    """Returns deltas beside the rows that the target has, in full: a column's old value is the target's.
+
+    Args:
+        deltas: the deltas.
+        rows: of each the target's row, as texts; None where it has none.
+    """
+    views = []
+    for delta, row in zip(deltas, rows, strict=True):
+        key, told = _mapping(delta.get("key")), row or {}
+        written = {} if delta.get("op") == "delete" else {**key, **_mapping(delta.get("row"))}
+        columns = tuple(
+            ColumnView(
+                name, _value(told.get(name, _NOTHING), RowDisplay.FULL),
+                _value(written.get(name, _NOTHING), RowDisplay.FULL), name in key,
+                name in told and name in written and told[name] != _as_target(written[name]),
+            )
+            for name in dict.fromkeys((*key, *written, *told))
+        )  # fmt: skip
+        views.append(DeltaView(delta.get("ordinal"), str(delta.get("op")), str(delta.get("table")), columns))
+    return views
+
+
+def _as_target(value: Any) -> str | None:
+    """Returns a value as the target's row has it where the two are spelled alike."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _flat(delta: Any) -> dict[str, Any]:
     """Returns a delta's fields, and the columns of each side under the side's name."""
     flat: dict[str, Any] = {}

@@ -8,6 +8,7 @@ import pytest
 
 from kainite.console.unit_view import (
     MOST_CHARACTERS,
+    beside_target,
     changed_deltas,
     delta_views,
     shown_deltas,
@@ -105,3 +106,18 @@ def test_a_correction_stands_beside_what_it_replaces() -> None:
     (added,) = changed_deltas([], [{"table": "t", "op": "insert", "row": {"v": None}}])
     assert [(each.name, each.old, each.new and each.new.text) for each in added.columns][-1] == ("row v", None, "null")
     assert changed_deltas([], [7])[0].columns == ()
+
+
+def test_a_delta_stands_beside_the_targets_row() -> None:
+    deltas: list[dict[str, Any]] = [
+        {"table": "t", "op": "update", "key": {"id": 1}, "row": {"v": 2, "w": "x"}},
+        {"table": "t", "op": "delete", "key": {"id": 2}},
+    ]
+    here, gone = beside_target(deltas, [{"id": "1", "v": "3", "w": "x", "more": None}, None])
+    shown = {
+        each.name: (each.old and each.old.text, each.new and each.new.text, each.is_changed) for each in here.columns
+    }
+    assert shown == {
+        "id": ("1", "1", False), "v": ("3", "2", True), "w": ("x", "x", False), "more": ("null", None, False),
+    }  # fmt: skip
+    assert [(each.name, each.old, each.new) for each in gone.columns] == [("id", None, None)]

@@ -122,7 +122,8 @@ def _chain(
     if isinstance(unit, OpenUnit):
         return (), (), 0
     units = application.units
-    chains = Chains((each.tid, each.status.value, each.cause) for each in units.dispatched() if not each.resolved)
+    waiting = (each for each in units.dispatched() if each.cause is not None and not each.resolved)
+    chains = Chains((each.tid, each.status.value, each.cause) for each in waiting)
     behind = chains.behind(unit.tid)
     before = [units.unit(tid) for tid in reversed(chains.before(unit.tid))]
     shown = [units.unit(tid) for tid in behind[:MOST_BEHIND]]
