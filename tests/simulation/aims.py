@@ -81,6 +81,6 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "begins at latest": begins_at_latest,
     "target set back": target_set_back,
     "thousands": thousands,
-    "lease requests": lease_requests,
     "first leases": first_leases,
+    "lease requests": lease_requests,
 }

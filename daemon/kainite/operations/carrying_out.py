@@ -37,6 +37,7 @@ from kainite.operations.operation import (
     Preview,
     Rebalance,
     RemoveDuty,
+    RepairRows,
     ResetCheckpoints,
     RestartChild,
     ResumeApply,
@@ -101,7 +102,7 @@ class Operations:
                 follows = consequences(changes) if self._settings.log.enabled else ()
                 does = f"set the checkpoints of shards: {in_words(changes) or 'nothing to change'}"
                 return Preview(does, details=(*effects(changes, collected=self._settings.log.enabled), *follows))
-            case CorrectUnit() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
+            case CorrectUnit() | RepairRows() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
                 return preview_owners(*self.log, operation, TIMEOUT_S)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 return preview_fleet(operation)
@@ -142,7 +143,7 @@ class Operations:
                 return resolve_units(*self.log, operation, asker, timeout, tell)
             case ResetCheckpoints():
                 return self.reset(operation, self.plan_reset(operation), asker, tell)
-            case CorrectUnit() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
+            case CorrectUnit() | RepairRows() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
                 return ask_owner(*self.log, operation, asker, timeout)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 operator = Operator(self.fleet, who, why)

@@ -17,12 +17,14 @@ from kainite.operations.operation import (
     OwnersOperation,
     PauseApply,
     Preview,
+    RepairRows,
     ResumeApply,
     SkipNumbers,
 )
 from kainite.owner.answering import HAND_OVER
 from kainite.owner.correcting import CHECK, CORRECT
 from kainite.owner.pausing import PAUSE, RESUME
+from kainite.owner.repairing import REPAIR
 from kainite.owner.requests import OK, refusal
 from kainite.owner.skipping import SKIP
 from kainite.uow import exact_json
@@ -42,12 +44,13 @@ def ask_owner(
     Raises:
         LogUnavailableError: no answer came in time; the request stays, and the next owner carries it out.
     """
-    if isinstance(operation, CorrectUnit) and (told := _too_large(operation)):
+    if isinstance(operation, CorrectUnit | RepairRows) and (told := _too_large(operation)):
         return OperationOutcome(OperationResult.REFUSED, told)
     about, request = _request(operation)
     answer = take_answer(store, partition, leave(store, partition, about, request, asker), 0, timeout)
     result = OperationResult.DONE if answer["result"] == OK else OperationResult.REFUSED
-    return OperationOutcome(result, answer["message"])
+    met = frozenset(map(int, filter(None, answer["met"].split(",")))) if "met" in answer else None
+    return OperationOutcome(result, answer["message"], met=met)
 
 
 def array_of_deltas(data: bytes) -> str:
@@ -72,10 +75,15 @@ def _checked(store: LogStore, partition: str, operation: CorrectUnit, timeout: f
     return take_answer(store, partition, left, 0, timeout)
 
 
-def _too_large(operation: CorrectUnit) -> str:
+def _too_large(operation: CorrectUnit | RepairRows) -> str:
     if len(operation.deltas.encode()) <= MOST_CORRECTION:
         return ""
-    return f"the deltas are larger than {MOST_CORRECTION} bytes: let the source send the correction"
+    instead = (
+        "let the source send the correction"
+        if isinstance(operation, CorrectUnit)
+        else "load the table anew (kainite replicate reload), or repair some tables alone (--table)"
+    )
+    return f"the deltas are larger than {MOST_CORRECTION} bytes: {instead}"
 
 
 def _request(operation: OwnersOperation) -> tuple[str, dict[str, str]]:
@@ -83,6 +91,9 @@ def _request(operation: OwnersOperation) -> tuple[str, dict[str, str]]:
     match operation:
         case CorrectUnit(unit, name, deltas):
             return f"the correction of unit {unit}", {"action": CORRECT, "uow": unit, "name": name, "deltas": deltas}
+        case RepairRows(name, since, rows, deltas):
+            told = {"action": REPAIR, "name": name, "since": str(since), "rows": str(rows), "deltas": deltas}
+            return f"the repair {name}", told
         case SkipNumbers(last):
             return f"number {last}", {"action": SKIP, "number": str(last)}
         case PauseApply():
@@ -109,6 +120,8 @@ def preview_owners(store: LogStore, partition: str, operation: OwnersOperation, 
                 details=(answer["message"],) if sound else (),
                 refusal="" if sound else answer["message"],
             )
+        case RepairRows(name, _, rows):
+            return Preview(f"append unit {name} to the log, which sets {rows} rows to what the source has")
         case SkipNumbers(last):
             return Preview(
                 f"no longer wait for units with numbers up to {last}: the units behind them go, and a unit that still "

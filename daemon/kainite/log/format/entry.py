@@ -331,6 +331,7 @@ class OperationKind(StrEnum):
     RETRY = "retry units"
     DISCARD = "discard units"
     CORRECT = "correct a unit"
+    REPAIR = "repair rows"
     SKIP = "skip numbers"
     PAUSE = "pause applying"
     RESUME = "resume applying"
