@@ -28,6 +28,7 @@ from typing import TypeAlias
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import LeaseLostError
 from kainite.base.logs import event
+from kainite.leases.streams import StreamsById
 from kainite.leases.table.lease import Lease
 from kainite.observe.meter import Meter
 from kainite.observe.metric import LOST_LEASES
@@ -48,10 +49,12 @@ class HeldLease:
             measurement. Renewals store it: KCL 3's leader balances by it.
         hand_over_by: when a hand-over must have ended; None outside a hand-over.
         doubtful: whether a write was sent whose answer was not seen.
+        unwanted: whether the lease's stream is read no more; the consumer was told so.
     """
 
     __slots__ = (
-        "_arrived", "_measured_at", "doubtful", "hand_over_by", "lease", "lock", "renewed_at", "started", "throughput"
+        "_arrived", "_measured_at", "doubtful", "hand_over_by", "lease", "lock", "renewed_at", "started", "throughput",
+        "unwanted",
     )  # fmt: skip
 
     def __init__(self, lease: Lease, renewed_at: float) -> None:
@@ -62,6 +65,7 @@ class HeldLease:
         self.throughput: float | None = None
         self.hand_over_by: float | None = None
         self.doubtful = False
+        self.unwanted = False
         self._arrived = 0
         self._measured_at: float | None = None
 
@@ -95,7 +99,7 @@ class Gained:
 
 @dataclass(frozen=True, slots=True)
 class HandingOver:
-    """Another worker is to have the shard: finish, checkpoint, and call ``LeaseKeeper.hand_over``."""
+    """The shard is read here no longer: finish, checkpoint, and call ``LeaseKeeper.hand_over``."""
 
     lease: HeldLease
 
@@ -112,10 +116,17 @@ LeaseEvent: TypeAlias = Gained | HandingOver | Lost
 
 @dataclass(slots=True)
 class CurrentSettings:
-    """The settings in use; each is replaced as a whole when the settings file is read again."""
+    """The settings in use; each is replaced as a whole when the settings file is read again.
+
+    Attributes:
+        leases: of leases.
+        stream: of streams, as far as all streams share them.
+        streams: the streams that are read, each with its own settings.
+    """
 
     leases: LeaseSettings
     stream: StreamSettings
+    streams: StreamsById
 
 
 class HeldLeases:
@@ -168,6 +179,20 @@ class HeldLeases:
         """Reports that the shard may be read."""
         held.started = True
         self.events.put_nowait(Gained(held))
+
+    def give_up(self, held: HeldLease) -> None:
+        """Asks the consumer to give the lease back, because its stream is read no more.
+
+        A lease without a consumer expires by itself: nobody waits for it.
+        """
+        if held not in self or held.unwanted:
+            return
+        held.unwanted = True
+        event(logger, logging.INFO, "lease of a stream that is read no more", shard=held.shard_id)
+        if held.started:
+            self.events.put_nowait(HandingOver(held))
+        else:
+            del self._held[held.shard_id]
 
     def record_write(self, held: HeldLease, stored: Lease | None, began: float) -> None:
         """Takes over the answer to a write that began at ``began``; ``stored`` None means that the lease is lost."""

@@ -22,6 +22,7 @@ from kainite.base.logs import event
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard, covers_all_keys, parents_first, roots, unexpected_children
 from kainite.leases.lineage import missing_leases, missing_lines
+from kainite.leases.streams import of_streams
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import StreamSettings
@@ -37,7 +38,7 @@ def create_missing(
     Args:
         table, stream: the lease table and its stream.
         settings: the initial position for shards that nobody has read.
-        leases: the whole table.
+        leases: all leases of the stream.
 
     Returns:
         The listing of the stream that was used; empty when it was the listing of a time in the past.
@@ -74,14 +75,14 @@ def create_child_leases(
     """
     if not children:
         return True
-    leases = table.scan()
+    leases = of_streams(table.scan(), (lease.stream,))
     keys = {known.key for known in leases}
     if lease.key not in keys:
         return False
     fresh = [child for child in children if child.id not in keys]
     if lacking := {parent for child in fresh for parent in child.parents} - keys:
         shards = create_missing(table, stream, settings, leases)
-        checkpoints = {known.key: known.checkpoint for known in table.scan()}
+        checkpoints = {known.key: known.checkpoint for known in of_streams(table.scan(), (lease.stream,))}
         _create(table, shards, missing_lines(shards, checkpoints, lacking))
     _create(table, children, {child.id: TRIM_HORIZON for child in children})
     return table.set_children(lease, [child.id for child in children])

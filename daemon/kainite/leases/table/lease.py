@@ -3,9 +3,9 @@
 The table of a KCL 3.5 application also holds coordinator items. Their ``entityType`` is not ``LEASE``, and they are
 passed over here.
 
-A lease of KCL's multi-stream mode has its stream in its key (:mod:`kainite.base.shard_key`), and once more in attributes
-of its own. Its parents and children are named by the ids of their shards, without the stream: the same ids may be those
-of another stream's shards. So they become keys when an item is read, and ids when one is written.
+A lease of KCL's multi-stream mode has its stream in its key (:mod:`kainite.base.shard_key`), and once more in
+attributes of its own. Its parents and children are named by the ids of their shards, without the stream: the same ids
+may be those of another stream's shards. So they become keys when an item is read, and ids when one is written.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _keys(of: str, ids: Iterable[str]) -> frozenset[str]:
 
 
 def _stream_attributes(key: ShardKey) -> dict[str, Value]:
-    """Returns what the leases of KCL's multi-stream mode have beyond others (``DynamoDBMultiStreamLeaseSerializer``)."""
+    """Returns the attributes that only multi-stream leases have (KCL's ``DynamoDBMultiStreamLeaseSerializer``)."""
     return {"streamName": text(key.stream), "shardId": text(key.shard_id)} if key.stream else {}
 
 
