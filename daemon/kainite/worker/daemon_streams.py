@@ -6,8 +6,8 @@ tells it (DescribeStreamSummary), unless the settings give the stream's ARN and 
 States of a stream: *named* (in the settings) → *open* (its id is known; leases of it are taken) → *dropped* (in the
 settings no longer). They change at the start, and where SIGHUP makes the daemon read its file again. At the start the
 daemon waits until every stream is open. A stream that is added to a running daemon is opened beside the work, and tried
-again until it is open or named no more; the others go on meanwhile. A dropped one stays known until the daemon ends: its
-children may still finish their calls.
+again until it is open or named no more; the others go on meanwhile. A dropped one stays known until the daemon ends:
+its children may still finish their calls.
 
 ============================================  ========================================================================
 a crash                                       leaves
