@@ -106,7 +106,9 @@ def test_the_table_has_kcls_keys_and_items_and_a_log_of_one_stream_is_refused(st
         eventually(lambda: list(streams.pipeline.statuses().values()) == ["in progress"] * 4)
         eventually(lambda: [*streams.leases(0).values(), *streams.leases(1).values()] == ["w"] * 2 * SHARDS)
     ids = {f"shardId-{n:012}" for n in range(SHARDS)}
-    assert {lease.key for lease in streams.table.scan()} == {f"{streams.id(n)}:{shard}" for n in (0, 1) for shard in ids}
+    assert {lease.key for lease in streams.table.scan()} == {
+        f"{streams.id(n)}:{shard}" for n in (0, 1) for shard in ids
+    }
 
     single = streams.pipeline.properties(logLeaseMillis="1000")
     with streams.pipeline.daemon(single) as process:

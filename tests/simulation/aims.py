@@ -39,6 +39,7 @@ from simulation.aims_stream import (
     retention,
     short_memory,
     slow_source,
+    two_streams,
     unread,
     watermark,
 )
@@ -79,4 +80,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "begins at latest": begins_at_latest,
     "target set back": target_set_back,
     "thousands": thousands,
+    "two streams": two_streams,
 }

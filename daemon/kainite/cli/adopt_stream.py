@@ -28,10 +28,13 @@ def adopt_stream(properties: Path, yes: bool) -> None:
       kainite log adopt-stream -p app.properties
     """
     from kainite.kinesis.client import StreamClient
+    from kainite.settings.several import identity_of_several
 
     settings = load(properties, needs=("applicationName", "streamName"))
     stream = settings.stream
-    identity = str(StreamClient(client("kinesis", settings.aws), stream.name, stream.arn).identity())
+    identity = identity_of_several(settings)
+    if not identity:
+        identity = str(StreamClient(client("kinesis", settings.aws), stream.name, stream.arn).identity())
     if not yes:
         click.confirm(f"Collect {identity}, and forget how far another stream was collected?", abort=True)
     asyncio.run(_adopt(settings, identity))

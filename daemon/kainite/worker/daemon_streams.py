@@ -33,9 +33,10 @@ from kainite.aws import clients as aws
 from kainite.base.errors import StreamError
 from kainite.base.logs import event
 from kainite.base.outage import wait_out
-from kainite.base.shard_key import ShardKey, StreamId
+from kainite.base.shard_key import ShardKey
 from kainite.base.waiting import wait_until_set
 from kainite.kinesis.client import StreamClient
+from kainite.kinesis.named_streams import client_of
 from kainite.leases.streams import ReadStream, StreamsById
 from kainite.observe.meter import Meter
 from kainite.settings import Settings
@@ -74,18 +75,8 @@ def open_stream(settings: Settings, meter: Meter) -> OpenStream:
         StreamError: there is no such stream, or it may not be read.
     """
     kinesis = aws.client("kinesis", settings.aws)
-    stream = settings.stream
-    unnamed = StreamClient(kinesis, stream.name, stream.arn)
-    client = StreamClient(kinesis, stream.name, stream.arn, _id_of(unnamed, settings)) if stream.names else unnamed
+    client = client_of(kinesis, settings)
     return OpenStream(client, open_retrieval(kinesis, client, settings, meter), settings)
-
-
-def _id_of(client: StreamClient, settings: Settings) -> str:
-    arn, created = settings.stream.arn, settings.stream.created
-    if arn is None or created is None:
-        identity = client.identity()
-        arn, created = identity.arn, created or identity.created_ms // 1000
-    return str(StreamId.of(arn, created))
 
 
 class DaemonStreams:
