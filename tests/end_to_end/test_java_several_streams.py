@@ -12,7 +12,7 @@ from kainite.kinesis.client import StreamClient
 from kainite.leases.shard_sync.create_leases import create_missing
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import InitialPosition, StreamSettings
-from support.java_kcl import kill, terminate
+from support.java_kcl import LIMIT, kill, terminate
 from support.java_several import SHARDS, SeveralStreams, compiled
 
 pytestmark = [pytest.mark.xdist_group("java"), pytest.mark.timeout(300)]
@@ -61,10 +61,12 @@ def test_each_goes_on_where_the_other_one_stopped(app: SeveralStreams) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_java_makes_the_same_items_and_the_two_share_the_leases(app: SeveralStreams, dynamodb: Any) -> None:
     put = app.put("1")
     with app.java("java") as java:
-        app.eventually(lambda: app.payloads() >= put, "a record under Java")
+        # Java fills an empty table after up to 30 s, and syncs each further stream a minute later.
+        app.eventually(lambda: app.payloads() >= put, "a record under Java", 4 * LIMIT)
         theirs = app.items()
         with app.kainite("kainite"):
             app.eventually(lambda: (app.owned("java"), app.owned("kainite")) == (SHARDS, SHARDS), "an even split")

@@ -135,8 +135,8 @@ def two_streams(plan: Scenario, rng: Random) -> Scenario:
     )
     style = replace(plan.style, numbers=True, ends=True)
     plan = replace(
-        plan, spread=True, style=style, shards=rng.choice((1, 2)), until=30.0, transactions=20, outages=outages, incidents=incidents,
-        rates={"unanswered": 0.01, "slow": 0.02, "late": 0.02}, more=replace(plan.more, streams=2),
+        plan, spread=True, style=style, shards=rng.choice((1, 2)), until=30.0, transactions=20, outages=outages,
+        incidents=incidents, rates={"unanswered": 0.01, "slow": 0.02, "late": 0.02}, more=replace(plan.more, streams=2),
     )  # fmt: skip
     return shared(plan, rng) if rng.random() < 0.5 else plan
 

@@ -138,9 +138,9 @@ class SeveralStreams:
         found = self.dynamodb.scan(TableName=self.name, ConsistentRead=True)["Items"]
         return {item["leaseKey"]["S"]: item for item in found if item.get("checkpoint")}
 
-    def eventually(self, condition: Callable[[], object], what: str) -> None:
+    def eventually(self, condition: Callable[[], object], what: str, limit: float = LIMIT) -> None:
         """Waits until ``condition`` holds; shows the workers' logs on failure."""
-        end = time.monotonic() + LIMIT
+        end = time.monotonic() + limit
         while not condition():
             if time.monotonic() > end:
                 tails = [path.read_text(errors="replace")[-3000:] for path in self.folder.glob("*.log")]
