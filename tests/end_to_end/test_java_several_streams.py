@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def filled_by_kainite(app: SeveralStreams) -> None:
     app.table.create()
     for stream, serialized in zip(app.streams, app.ids, strict=True):
         settings = StreamSettings(stream, initial_position=InitialPosition.TRIM_HORIZON)
-        create_missing(app.table, StreamClient(app.kinesis, stream, id=serialized), settings, ())
+        asyncio.run(create_missing(app.table, StreamClient(app.kinesis, stream, id=serialized), settings, ()))
 
 
 def test_each_goes_on_where_the_other_one_stopped(app: SeveralStreams) -> None:

@@ -10,12 +10,14 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psutil
 import pytest
 
 from kainite.store.dynamodb import DynamoDBStore
+from support.debezium_sink import KinesisSink, RefusingKinesis, Sending
 from support.names import unique
 from support.pipeline import SHARDS, Pipeline, emit
 from support.processor_child import command_of
@@ -168,6 +170,53 @@ def test_debezium_over_two_shards_with_the_daemon_killed(pipeline: Pipeline) -> 
     assert "operation 't' has no delta" in str(pipeline.rows()["12"].offending)
     pipeline.apply()
     assert target(pipeline) == ([(1, "old", "2", None), (2, None, "1", None)], [(2, 2, 6)])
+
+
+@dataclass(frozen=True)
+class Sent:
+    """An event as the engine hands it to the sink."""
+
+    put: Put
+    stream: str
+
+    def key(self) -> str:
+        return self.put.key
+
+    def value(self) -> str:
+        return self.put.data.decode()
+
+    def destination(self) -> str:
+        return self.stream
+
+
+class Refusals(Random):
+    """Refuses the records of each request that a test names."""
+
+    def __init__(self, *requests: str) -> None:
+        super().__init__()
+        self._marks = "".join(requests)
+
+    def random(self) -> float:
+        mark, self._marks = self._marks[:1], self._marks[1:]
+        return 0.0 if mark == "x" else 1.0
+
+
+@pytest.mark.timeout(300)
+def test_what_a_release_of_debezium_server_loses_fails_its_unit(pipeline: Pipeline) -> None:
+    """Shows it for 3.0.1 to 3.1.0 (DBZ-8193, DBZ-8893): what is refused twice is lost, another record comes twice."""
+    ten = [event(0, "c", "orders", None, FIRST, 10, 1), boundary(0, "END", 10, 1)]
+    lines = [event(0, "c", "order_line", None, line(1, number, 5), 11, number) for number in (1, 2, 3)]
+    twelve = [event(0, "c", "orders", None, SECOND, 12, 1), boundary(0, "END", 12, 1)]
+    records = [*ten, *lines, boundary(0, "END", 11, 3), *twelve]
+    kinesis = RefusingKinesis(pipeline.kinesis, 0.5, Refusals(".x.x....", ".x", "."))
+    lost = KinesisSink(kinesis, Sending.LOSING).handle([Sent(record, pipeline.name) for record in records])
+    assert lost == [{"PartitionKey": lines[1].key, "Data": lines[1].data}]
+    with pipeline.daemon(properties(pipeline, "debezium", uowTimeoutMillis="3000")):
+        soon(lambda: collected(pipeline, "10", "11", "12"))
+    assert shown(pipeline)["11"] == ("failed", 3, 2)
+    assert "2 of 3 deltas came" in str(pipeline.rows()["11"].cause)
+    pipeline.apply()
+    assert target(pipeline) == ([(1, "old", "12.25", "2022-10-14"), (2, None, "1", None)], [])
 
 
 WATERMARK = {"uowEnd": "watermark", "uowOrder": "time", "uowGraceMillis": "500"}

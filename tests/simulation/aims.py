@@ -34,6 +34,7 @@ from simulation.aims_stream import (
     aggregates,
     begins_at_latest,
     bursts,
+    first_leases,
     late_records,
     odd_units,
     retention,
@@ -80,5 +81,6 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "begins at latest": begins_at_latest,
     "target set back": target_set_back,
     "thousands": thousands,
+    "first leases": first_leases,
     "two streams": two_streams,
 }

@@ -52,6 +52,7 @@ class Pipeline:
         endpoint: the endpoint of Kinesis and DynamoDB.
         database: the target, with its tables.
         folder: for the settings file and the daemon's output.
+        shards: how many the stream gets.
     """
 
     kinesis: Any
@@ -60,9 +61,10 @@ class Pipeline:
     endpoint: str
     database: Database
     folder: Path
+    shards: int = SHARDS
 
     def __post_init__(self) -> None:
-        self.kinesis.create_stream(StreamName=self.name, ShardCount=SHARDS)
+        self.kinesis.create_stream(StreamName=self.name, ShardCount=self.shards)
         self.store.create()
 
     def properties(self, *child: str, **more: str) -> Path:
@@ -80,7 +82,7 @@ class Pipeline:
 
     def put(self, lines: Iterable[bytes], shard: int = 0) -> None:
         """Puts payloads on one shard, in order."""
-        key = str(2**128 // SHARDS * shard)
+        key = str(2**128 // self.shards * shard)
         for line in lines:
             self.kinesis.put_record(StreamName=self.name, Data=line, PartitionKey="k", ExplicitHashKey=key)
 

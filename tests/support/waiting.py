@@ -10,12 +10,12 @@ LIMIT_S = 60.0
 _PAUSE_S = 0.01
 
 
-def eventually(condition: Callable[[], object], limit: float = LIMIT_S) -> None:
-    """Waits until ``condition`` holds; fails after ``limit`` seconds."""
+def eventually(condition: Callable[[], object], limit: float = LIMIT_S, pause: float = _PAUSE_S) -> None:
+    """Waits until ``condition`` holds, asked every ``pause`` seconds; fails after ``limit`` seconds."""
     end = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < end, f"the condition did not hold within {limit:g} s"
-        time.sleep(_PAUSE_S)
+        time.sleep(pause)
 
 
 async def until(condition: Callable[[], object], limit: float = LIMIT_S) -> None:

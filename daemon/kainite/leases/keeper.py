@@ -179,15 +179,15 @@ class LeaseKeeper:
 
         Raises:
             LeaseLostError: the lease is not this worker's any more.
-            LeaseTableError, StreamError: the leases could not be created; the call may be repeated if the error is
-                retryable.
+            LeaseTableError, StreamError, LogUnavailableError: the leases could not be created; the call may be repeated
+                if the error is retryable.
         """
         self._held_leases.ensure_held(held)
         stream = self._settings.streams.get(held.lease.stream)
         if stream is None:
             raise StreamUnavailableError(f"the stream of shard {held.shard_id} is read no more")
-        there = await asyncio.to_thread(
-            create_child_leases, self._table, stream.client, stream.settings, held.lease, children
+        there = await create_child_leases(
+            self._table, stream.client, stream.settings, held.lease, children, stream.begin
         )
         if not there:
             self._held_leases.lose(held)

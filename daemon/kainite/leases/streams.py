@@ -20,24 +20,38 @@ several streams; or the reverse
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from kainite.base.checkpoint import SHARD_END
+from kainite.base.checkpoint import SHARD_END, Checkpoint
 from kainite.base.errors import LeaseTableError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import first_hole
 from kainite.leases.table.lease import Lease
 from kainite.settings import StreamSettings
 
+Begin: TypeAlias = Callable[[Checkpoint, float | None], Awaitable[float]]
+"""Returns the log's beginning when it is durable, epoch seconds.
+
+It is given the initial position, LATEST or AT_TIMESTAMP, and the time that AT_TIMESTAMP stands for. It raises
+LogUnavailableError when the log does not answer in time, and StreamError.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadStream:
-    """A stream that is read: a client of it, and its own settings."""
+    """A stream that is read.
+
+    Attributes:
+        client: the stream.
+        settings: its own settings.
+        begin: with units of work, notes the log's beginning of the stream; None without them.
+    """
 
     client: StreamClient
     settings: StreamSettings
+    begin: Begin | None = None
 
 
 StreamsById: TypeAlias = Mapping[str, ReadStream]

@@ -24,12 +24,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeAlias
 
 from kainite.aws import clients as aws
+from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import StreamError
 from kainite.base.logs import event
 from kainite.base.outage import wait_out
@@ -44,6 +45,9 @@ from kainite.settings.several import each_stream, identity_of_several
 from kainite.worker.retrieval_mode import Sources, open_retrieval
 
 logger = logging.getLogger(__name__)
+
+BeginOfStream: TypeAlias = Callable[[StreamClient, Checkpoint, float | None], Awaitable[float]]
+"""As :data:`~kainite.leases.streams.Begin`, of a given stream."""
 
 AGAIN_S: Final = 10.0
 """Seconds until the next attempt to open a stream that was added to a running daemon."""
@@ -113,10 +117,18 @@ class DaemonStreams:
         """Returns the names of the open streams, for messages."""
         return ", ".join(stream.client.name for stream in self._open.values())
 
-    @property
-    def read(self) -> StreamsById:
-        """Returns the open streams for the leases."""
-        return {stream.client.id: ReadStream(stream.client, stream.settings.stream) for stream in self._open.values()}
+    def read(self, begin: BeginOfStream | None) -> StreamsById:
+        """Returns the open streams for the leases.
+
+        Args:
+            begin: with units of work, notes the log's beginning of a stream; None without them.
+        """
+        return {
+            stream.client.id: ReadStream(
+                stream.client, stream.settings.stream, partial(begin, stream.client) if begin else None
+            )
+            for stream in self._open.values()
+        }
 
     def of(self, shard: str) -> OpenStream:
         """Returns the stream of a shard that this daemon has read, by the shard's key."""

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 from kainite.aws import clients as aws
 from kainite.base import service_manager
+from kainite.base.checkpoint import Checkpoint
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import KainiteError, StoppedError
 from kainite.base.file_limit import provide
@@ -37,6 +38,7 @@ from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
 from kainite.base.signals import until_stopped
 from kainite.child.program_lookup import find_program
+from kainite.kinesis.client import StreamClient
 from kainite.leases.kcl3.membership import Membership
 from kainite.leases.keeper import LeaseKeeper
 from kainite.leases.stance import Stance
@@ -48,6 +50,7 @@ from kainite.observe.shard_status import ShardStatus
 from kainite.settings import Settings, UowEnd
 from kainite.worker import malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
+from kainite.worker.beginning import noted
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
 from kainite.worker.daemon_streams import DaemonStreams
@@ -160,14 +163,19 @@ class _Daemon:
     def _opened(self, log: SharedLog) -> None:
         self._log = log
 
+    async def _begin(self, stream: StreamClient, initial: Checkpoint, timestamp: float | None) -> float:
+        assert self._log is not None  # leases are created only after the log was reached
+        return await noted(self._log, stream.now, initial, timestamp, stream.id)
+
     async def run(self, meter: Meter) -> None:
         """Runs until the daemon is told to stop."""
         settings = self._settings.current
         streams = DaemonStreams(settings, meter)
         await streams.open(self._stop)
         table = LeaseTable(self._dynamodb, settings.leases.table)
+        begin = self._begin if settings.log.enabled else None
         keeper = LeaseKeeper(
-            table, streams.read, settings.leases, settings.stream, stance=self._stance, meter=meter,
+            table, streams.read(begin), settings.leases, settings.stream, stance=self._stance, meter=meter,
             keep_unread=settings.log.enabled and settings.uow.end is UowEnd.WATERMARK,
         )  # fmt: skip
         self._keeper = keeper
@@ -207,7 +215,7 @@ class _Daemon:
 
         def reload_leases() -> None:
             now = self._settings.current
-            keeper.reload(now.leases, now.stream, streams.read)
+            keeper.reload(now.leases, now.stream, streams.read(self._begin if now.log.enabled else None))
 
         def changed(now: Settings) -> None:
             streams.apply(now)

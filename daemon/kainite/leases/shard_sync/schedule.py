@@ -11,17 +11,20 @@ A worker's first run is a full shard sync, if it leads or the table is empty, un
 sync; the conditional creation makes the wait needless. Where leases are assigned (KCL 3), only completed leases are
 deleted here. A stream that is added to the settings gets its first sync at once.
 
-A failing ListShards does not keep a worker from taking leases, nor other streams from being synced. The call is
-repeated soon, some times, and then at the next run. Only with an empty table, where there is nothing to take, the
-caller gets the error. Among several streams that holds for a stream that is gone or refused, too: the others go on.
+A failing ListShards, or a log that does not note its beginning, does not keep a worker from taking leases, nor other
+streams from being synced. The call is repeated soon, some times, and then at the next run. Only with an empty table,
+where there is nothing to take, the caller gets the error. Among several streams that holds for a stream that is gone or
+refused, too: the others go on.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-from kainite.base.errors import StreamError
+from kainite.base.errors import LogUnavailableError, StreamError
 from kainite.base.logs import event
 from kainite.leases.holding.held_leases import CurrentSettings
 from kainite.leases.shard_sync.cleanup import completed, delete_leases
@@ -36,9 +39,11 @@ from kainite.observe.metric import IS_LEADER, PARTIAL_STREAMS, STREAMS_TO_SYNC
 
 logger = logging.getLogger(__name__)
 
+_Failure: TypeAlias = StreamError | LogUnavailableError
+
 
 class ShardSyncSchedule:
-    """Runs shard sync, audit and cleanup when they are due. :meth:`run_due` blocks; one call at a time.
+    """Runs shard sync, audit and cleanup when they are due. One call of :meth:`run_due` at a time.
 
     Args:
         table: the lease table.
@@ -74,7 +79,7 @@ class ShardSyncSchedule:
         """Returns when the next run is due, by the clock; at once when a stream was added."""
         return self._due if self._settings.streams.keys() == self._syncs.keys() else min(self._due, self._clock())
 
-    def run_due(self, leases: Sequence[Lease], leader: str | None) -> bool:
+    async def run_due(self, leases: Sequence[Lease], leader: str | None) -> bool:
         """Syncs the leases with the streams' shards, and cleans up, where either is due.
 
         Args:
@@ -87,10 +92,11 @@ class ShardSyncSchedule:
         Raises:
             LeaseTableError: the table cannot be used.
             StreamError: the stream cannot be listed; a retryable error is raised only when there are no leases.
+            LogUnavailableError: there are no leases, and the log's beginning could not be noted.
         """
         if self._clock() < self.due:
             return False
-        changed, failure = self._run(leases, leader)
+        changed, failure = await self._run(leases, leader)
         if failure is not None:
             if not leases and not changed:
                 raise failure
@@ -100,11 +106,12 @@ class ShardSyncSchedule:
         self._due = self._clock() + self._settings.stream.shard_sync
         return changed
 
-    def _run(self, leases: Sequence[Lease], leader: str | None) -> tuple[bool, StreamError | None]:
-        """Returns whether the table may have changed, and why a stream could not be listed."""
+    async def _run(self, leases: Sequence[Lease], leader: str | None) -> tuple[bool, _Failure | None]:
+        """Returns whether the table may have changed, and why a stream could not be synced."""
         settings, streams = self._settings.leases, self._settings.streams
         keys = completed(leases) if settings.cleanup_completed else ()
-        delete_leases(self._table, keys)
+        if keys:
+            await asyncio.to_thread(delete_leases, self._table, keys)
         sharing = self._stance() is Stance.SHARE
         leads = sharing and (not leases or leader in (None, settings.worker_id))
         self._meter.observe(IS_LEADER, leads)
@@ -113,19 +120,21 @@ class ShardSyncSchedule:
             for sync in self._syncs.values():
                 sync.rest()
             return bool(keys), None
-        changed, failure = self._sync(leases)
+        changed, failure = await self._sync(leases)
         self._tell()
         if any(streams):
-            changed |= self._former.clean_up(leases, streams, settings.former_streams_after)
+            after = settings.former_streams_after
+            changed |= await asyncio.to_thread(self._former.clean_up, leases, streams, after)
         return changed or bool(keys), failure
 
-    def _sync(self, leases: Sequence[Lease]) -> tuple[bool, StreamError | None]:
-        changed, failure = False, None
+    async def _sync(self, leases: Sequence[Lease]) -> tuple[bool, _Failure | None]:
+        changed: bool = False
+        failure: _Failure | None = None
         for stream, read in self._settings.streams.items():
             mine, clean_up = of_streams(leases, (stream,)), self._settings.leases.cleanup_completed
             try:
-                changed |= self._syncs[stream].run(read, mine, clean_up=clean_up)
-            except StreamError as error:
+                changed |= await self._syncs[stream].run(read, mine, clean_up=clean_up)
+            except (StreamError, LogUnavailableError) as error:
                 if not error.retryable and not stream:
                     raise
                 failure = failure or error
@@ -137,7 +146,7 @@ class ShardSyncSchedule:
             self._meter.observe(PARTIAL_STREAMS, sum(audit.partial for audit in audits))
             self._meter.observe(STREAMS_TO_SYNC, sum(audit.syncing for audit in audits))
 
-    def _failed(self, error: StreamError) -> None:
+    def _failed(self, error: _Failure) -> None:
         self._failures += 1
         event(logger, logging.WARNING, "shards not listed", failures=self._failures, error=error)
         soon = self._failures % max(1, self._settings.stream.list_shards_tries) != 0

@@ -7,6 +7,7 @@ cleanup, leaves holes that close by themselves.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class Audit:
 
 
 class StreamSync:
-    """Syncs one stream, call by call. :meth:`run` blocks; one call at a time.
+    """Syncs one stream, call by call. One call of :meth:`run` at a time.
 
     Attributes:
         audit: what the last call has found; None where it made no audit.
@@ -75,7 +76,7 @@ class StreamSync:
         """Notes that another worker leads: the holes that this one has seen count no more."""
         self._first, self._watch, self.audit = False, HoleTracker(), None
 
-    def run(self, stream: ReadStream, leases: Sequence[Lease], *, clean_up: bool) -> bool:
+    async def run(self, stream: ReadStream, leases: Sequence[Lease], *, clean_up: bool) -> bool:
         """Syncs the stream's leases; returns whether the table may have changed.
 
         Args:
@@ -86,13 +87,14 @@ class StreamSync:
         Raises:
             LeaseTableError: the table cannot be used.
             StreamError: the stream cannot be listed.
+            LogUnavailableError: the log's beginning could not be noted.
         """
         self.audit = None
         listing: tuple[Shard, ...] = ()
         begin = self._first and not (leases and stream.settings.skip_sync_if_leases)
-        if begin or self._needs_sync(stream, leases):
-            listing = create_missing(self._table, stream.client, stream.settings, leases)
-        changed = self._delete_garbage(stream, leases, listing) if clean_up else False
+        if begin or await asyncio.to_thread(self._needs_sync, stream, leases):
+            listing = await create_missing(self._table, stream.client, stream.settings, leases, stream.begin)
+        changed = clean_up and await asyncio.to_thread(self._delete_garbage, stream, leases, listing)
         self._first = False
         return changed or bool(listing) or not leases
 

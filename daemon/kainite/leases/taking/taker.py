@@ -157,7 +157,7 @@ class LeaseTaker:
             await asyncio.to_thread(self._create)
         leases = await self._scan()
         live = live_owners(leases, self._seen, self._settings.leases.failover, self._clock())
-        if await asyncio.to_thread(self._shard_sync.run_due, leases, elect_leader(live)):
+        if await self._shard_sync.run_due(leases, elect_leader(live)):
             leases = await self._scan()
         choice = self._choose(of_streams(leases, self._settings.streams))
         # All takes are waited for: a take that is answered after the next scan would undo what was taken again by then.
