@@ -138,7 +138,9 @@ class SimKinesis:
         self._effects = Effects(faults, process, "kinesis", _unanswered, pace=0.05)
         self._handlers: list[Callable[..., None]] = []
         events = SimpleNamespace(register=self._register)
-        self.meta = SimpleNamespace(events=events, endpoint_url="http://127.0.0.1")  # without TLS it is polled
+        self.meta = SimpleNamespace(
+            events=events, endpoint_url="http://127.0.0.1", region_name="us-east-1"
+        )  # without TLS it is polled
 
     def list_shards(self, **request: Any) -> dict[str, Any]:
         return self._effects.call("list_shards", lambda: self._listing(**request))

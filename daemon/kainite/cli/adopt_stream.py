@@ -32,9 +32,8 @@ def adopt_stream(properties: Path, yes: bool) -> None:
 
     settings = load(properties, needs=("applicationName", "streamName"))
     stream = settings.stream
-    identity = identity_of_several(settings)
-    if not identity:
-        identity = str(StreamClient(client("kinesis", settings.aws), stream.name, stream.arn).identity())
+    found = StreamClient(client("kinesis", settings.aws), stream.name, stream.arn)
+    identity = identity_of_several(found.region) if stream.names else str(found.identity())
     if not yes:
         click.confirm(f"Collect {identity}, and forget how far another stream was collected?", abort=True)
     asyncio.run(_adopt(settings, identity))

@@ -184,6 +184,11 @@ class StreamClient:
         except Exception as error:
             raise stream_error(self.name, "DescribeStreamSummary", error) from error
 
+    @property
+    def region(self) -> str:
+        """Returns the region that the client asks."""
+        return self._kinesis.meta.region_name
+
     def shard_id(self, key: str) -> str:
         """Returns the id of a shard by its key; the key of another stream's shard is returned as it is."""
         return key.removeprefix(f"{self.id}:") if self.id else key

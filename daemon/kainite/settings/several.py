@@ -144,12 +144,17 @@ def _of_stream(settings: Settings, stream: str) -> Settings:
     )
 
 
-def identity_of_several(settings: Settings) -> str:
-    """Returns the identity that a log of several streams notes in place of one stream's; empty where there is one.
+def identity_of_several(region: str) -> str:
+    """Returns the identity that a log of several streams of a region notes in place of one stream's.
 
     The keys of the shards tell the streams apart, and one stream from another of the same name; not the region.
     """
-    return f"several streams in {settings.aws.kinesis.region or settings.aws.region}" if settings.stream.names else ""
+    return f"several streams in {region}"
+
+
+def changes_mode(old: Settings, new: Settings) -> bool:
+    """Tells whether one of the two reads one stream and the other one several: a running daemon cannot change that."""
+    return bool(old.stream.names) != bool(new.stream.names)
 
 
 def changes_of_streams(old: Settings, new: Settings) -> Iterator[tuple[str, Reload]]:
@@ -167,6 +172,8 @@ def reloaded(running: Settings, fresh: Settings) -> dict[str, dict[tuple[str, st
 
     A stream that is read already keeps what needs another start of the daemon; a new one has all that is written.
     """
+    if changes_mode(running, fresh):
+        fresh = running
     followed = {(key.section, key.field) for key in OF_A_STREAM.values() if key.reload.is_followed}
     reading = {name_of(stream) for stream in running.stream.names}
 

@@ -179,8 +179,8 @@ class DaemonStreams:
         Raises:
             StreamError: there is no such stream, or the role may not ask.
         """
-        several = identity_of_several(self._settings)
-        return several or str(next(iter(self._open.values())).client.identity())
+        client = next(iter(self._open.values())).client
+        return identity_of_several(client.region) if client.id else str(client.identity())
 
     def retention(self) -> float:
         """Returns the seconds for which every stream keeps its records.

@@ -96,3 +96,16 @@ def test_a_reload_takes_a_new_stream_as_written_and_of_others_what_needs_no_star
     }  # fmt: skip
     assert (orders.stream.max_records, orders.stream.retrieval) == (9, Retrieval.POLLING)
     assert more.stream.retrieval is Retrieval.FANOUT
+
+
+def test_a_reload_does_not_go_from_one_stream_to_several_or_back(tmp_path: Path) -> None:
+    several = read(tmp_path, "workerId = w", "stream.orders.maxRecords = 8", "regionName = eu-west-1")
+    (tmp_path / "app.properties").write_text(
+        "applicationName = app\nexecutableName = a b\nstreamName = orders\nworkerId = w\nregionName = eu-west-1\n"
+    )
+    one = load(tmp_path / "app.properties")
+
+    assert {change.key: change.reload.is_followed for change in changes(several, one)}["streamNames"] is False
+    kept = [each.stream for each in each_stream(in_force(several, one))]
+    assert kept == [each.stream for each in each_stream(several)]
+    assert each_stream(in_force(one, several)) == (one,)

@@ -119,7 +119,7 @@ class LeaseSettings:
         Reload.NOW,
         "How long the leases of a stream that is not in `streamNames` any more stay after the last write to one of"
         " them. With `uowEnd=watermark` those that are not read to the end stay for good.",
-        default=3600.0,
+        default=86_400.0,
     )
     coordinator_table: str | None = kcl(
         "coordinatorStateTableName",
