@@ -42,6 +42,7 @@ from simulation.aims_stream import (
     retention,
     short_memory,
     slow_source,
+    two_streams,
     unread,
     watermark,
 )
@@ -85,4 +86,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "first leases": first_leases,
     "lease requests": lease_requests,
     "loads": loads,
+    "two streams": two_streams,
 }

@@ -12,7 +12,7 @@ from kainite.base.errors import FleetError, FleetUnavailableError, KainiteError
 from kainite.fleet.declared import declared_duties
 from kainite.fleet.operator import Operator
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
-from kainite.kinesis.client import StreamClient
+from kainite.kinesis.named_streams import clients_of
 from kainite.leases.administration.reset import CheckpointChange
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.format.entry import OperationKind, OperationResult
@@ -162,8 +162,7 @@ class Operations:
     def plan_reset(self, operation: ResetCheckpoints) -> tuple[CheckpointChange, ...]:
         """Returns what a reset would change; errors as :func:`~kainite.operations.checkpoints.planned`."""
         settings = self._settings
-        stream = StreamClient(aws.client("kinesis", settings.aws), settings.stream.name, settings.stream.arn)
-        return planned(self.leases, stream, settings.leases.failover, operation)
+        return planned(self.leases, clients_of(settings), settings.leases.failover, operation)
 
     def reset(
         self, operation: ResetCheckpoints, changes: Sequence[CheckpointChange], asker: Asker, tell: Tell

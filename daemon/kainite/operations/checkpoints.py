@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from kainite.base.checkpoint import LATEST, SHARD_END, Checkpoint
 from kainite.base.errors import LeaseTableError, StreamError
 from kainite.base.liveness import Sighting
-from kainite.kinesis.client import StreamClient
+from kainite.kinesis.named_streams import ReadableShards
 from kainite.kinesis.start_position import StartAt
 from kainite.leases.administration.report import (
     LeaseRow,
@@ -51,7 +51,7 @@ def observe(
 
 
 def planned(
-    table: LeaseTable, stream: StreamClient, failover: float, operation: ResetCheckpoints
+    table: LeaseTable, stream: ReadableShards, failover: float, operation: ResetCheckpoints
 ) -> tuple[CheckpointChange, ...]:
     """Returns what a reset would change, parents first; observes the leases for up to the failover time.
 
@@ -92,7 +92,7 @@ def _refuse_live(rows: Sequence[LeaseRow], chosen: set[str]) -> None:
         )
 
 
-def _seek(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> SeekResult:
+def _seek(stream: ReadableShards, shard_id: str, wanted: Checkpoint | float) -> SeekResult:
     if not isinstance(wanted, Checkpoint):
         return checkpoint_before(stream, shard_id, wanted)
     if wanted.position is not None:

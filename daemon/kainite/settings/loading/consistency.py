@@ -58,13 +58,13 @@ def clashes(changed: Sequence[Overridden]) -> list[str]:
 
 
 def missing(texts: Mapping[str, GivenText], needs: Collection[str]) -> list[str]:
-    """Returns the keys among ``needs`` that are not set; ``streamArn`` stands in for ``streamName``.
+    """Returns the keys among ``needs`` that are not set; ``streamArn`` and ``streamNames`` stand in for ``streamName``.
 
     A file for ``kainite extract`` alone needs no ``executableName``.
     """
-    instead = {"streamName": "streamArn", "executableName": "extractorName"}
+    instead = {"streamName": ("streamArn", "streamNames"), "executableName": ("extractorName",)}
     missing = [
-        key for key in KEYS if key.name in needs and key.name not in texts and instead.get(key.name) not in texts
+        key for key in KEYS if key.name in needs and texts.keys().isdisjoint((key.name, *instead.get(key.name, ())))
     ]
     return [f"{key.name} is missing: {key.meaning[0].lower()}{key.meaning[1:].rstrip('.')}" for key in missing]
 
