@@ -66,7 +66,7 @@ class MovesHere:
         for lease in leases:
             request = self._to_this_worker(lease)
             if request is not None and request.state is RequestState.ASKED:
-                await self._answer(lease, request, refusal or self._no_room())
+                await self._answer(lease, request, refusal or self._not_read(lease) or self._no_room())
             self._expects |= request is not None and request.state in UNDER_WAY and request.id in self._accepted
 
     def _to_this_worker(self, lease: Lease) -> LeaseRequest | None:
@@ -74,6 +74,9 @@ class MovesHere:
         if request is None or request.what is not RequestKind.MOVE or request.to != mine:
             return None
         return None if lease.key in self._held_leases.keys else request
+
+    def _not_read(self, lease: Lease) -> str | None:
+        return None if lease.stream in self._settings.streams else f"it does not read the stream {lease.stream}"
 
     def _no_room(self) -> str | None:
         most, held = self._settings.leases.max_leases, len(self._held_leases.keys)
