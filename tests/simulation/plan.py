@@ -19,7 +19,8 @@ LINK_KINDS: Final = ("link_slow", "link_cut", "link_answer", "connect_lost")
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Something that happens to a part at a moment: ``what`` is kill, freeze, stop, skew, split, merge."""
+    """Something that happens to a part at a moment: ``what`` is kill, freeze, stop, skew, split, merge,
+    restart child, move lease."""
 
     at: float
     what: str
@@ -123,6 +124,7 @@ class More:
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
         set_back: when the target goes back to an earlier state of its own; None for never.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
+        loads: commands that load a target, in place of all else: ``load``, ``anew``, ``reload TABLE``, ``add TABLE``.
     """
 
     prefix: bool = False
@@ -159,6 +161,7 @@ class More:
     striped_from: float = 0.0
     set_back: SetBack | None = None
     programs: Programs | None = None
+    loads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

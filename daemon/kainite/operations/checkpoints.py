@@ -104,6 +104,31 @@ def _seek(stream: ReadableShards, shard_id: str, wanted: Checkpoint | float) -> 
     return SeekResult(wanted, followed=True)
 
 
+def effects(changes: Iterable[CheckpointChange], *, collected: bool) -> Iterator[str]:
+    """Yields for each shard whose checkpoint changes what is read again, and what is never read.
+
+    Args:
+        changes: the plan.
+        collected: whether the application has units of work, so that the log knows how far it has collected a shard.
+    """
+    for change in changes:
+        if change.needed:
+            effect = _effect(change, collected) + (f" ({change.note})" if change.note else "")
+            yield f"{change.shard.id}: {change.before or 'no lease'} → {change.after}: {effect}"
+
+
+def _effect(change: CheckpointChange, collected: bool) -> str:
+    if change.after == LATEST and collected:
+        return "goes on where the log has collected it to"
+    if change.after == LATEST:
+        return "records that are not read yet are skipped"
+    if change.before is None:
+        return "is read from there on"
+    if _skips(change):
+        return "records between the two positions are skipped"
+    return "records behind the new position are delivered again"
+
+
 def consequences(changes: Iterable[CheckpointChange]) -> Iterator[str]:
     """Yields what follows from a reset for an application with units of work."""
     needed = [change for change in changes if change.needed]
