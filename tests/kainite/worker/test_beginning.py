@@ -66,7 +66,7 @@ async def test_the_note_is_durable_before_the_first_read(world: World) -> None:
 
 async def test_a_log_without_an_owner_does_not_hold_up_the_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     class NobodyOwns:
-        async def begin(self, at_ms: int) -> int:
+        async def begin(self, at_ms: int, stream: str = "") -> int:
             await asyncio.Event().wait()
             raise AssertionError
 

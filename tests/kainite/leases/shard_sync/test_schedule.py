@@ -54,6 +54,12 @@ def look(table: LeaseTable, stream: StreamClient, settings: CurrentSettings, clo
     return look
 
 
+def set_stream(settings: CurrentSettings, **values: bool) -> None:
+    """Replaces the stream's settings, as a reload does."""
+    settings.stream = replace(STREAM, **values)  # type: ignore[arg-type]
+    settings.streams = {key: replace(read, settings=settings.stream) for key, read in settings.streams.items()}
+
+
 def keys(table: LeaseTable) -> set[str]:
     return {lease.key for lease in table.scan()}
 
@@ -86,7 +92,7 @@ async def test_the_first_look_of_a_leader_is_a_sync_unless_leases_are_to_be_enou
     look: Look, table: LeaseTable, settings: CurrentSettings, double: KinesisDouble
 ) -> None:
     table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
-    settings.stream = replace(STREAM, skip_sync_if_leases=True)
+    set_stream(settings, skip_sync_if_leases=True)
     assert not await look()
     assert double.count("ListShards") == 0
 
@@ -170,7 +176,7 @@ async def test_a_listing_in_the_middle_of_a_split_is_not_gone_by(
     double.shards[FIRST].open = True
     with pytest.raises(StreamUnavailableError, match="under way"):
         await look()
-    settings.stream = replace(STREAM, ignore_unexpected_children=True)
+    set_stream(settings, ignore_unexpected_children=True)
     await look()
     assert keys(table) == {FIRST, SECOND}
     assert {left, right}.isdisjoint(keys(table))
