@@ -33,18 +33,21 @@ from kainite.leases.holding.held_leases import (
     HeldLeases,
     LeaseEvent,
     Lost,
+    RestartWanted,
 )
-from kainite.leases.holding.renewer import Renewer, renewal_interval, write, writing
+from kainite.leases.holding.renewer import Renewer, renewal_interval
+from kainite.leases.holding.writing import write, writing
 from kainite.leases.shard_sync.create_leases import Begin, create_child_leases
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
+from kainite.leases.table.request import LeaseRequest, RequestState
 from kainite.leases.taking.taker import LeaseTaker
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LeaseSettings, StreamSettings
 
-__all__ = ["Gained", "HandingOver", "HeldLease", "LeaseEvent", "LeaseKeeper", "Lost"]
+__all__ = ["Gained", "HandingOver", "HeldLease", "LeaseEvent", "LeaseKeeper", "Lost", "RestartWanted"]
 
 logger = logging.getLogger(__name__)
 
@@ -204,16 +207,24 @@ class LeaseKeeper:
     async def hand_over(self, held: HeldLease) -> None:
         """Ends a hand-over (``HandingOver`` was reported) after its consumer has stopped and checkpointed.
 
-        Without a hand-over, this is :meth:`release`. Nothing happens when the lease is lost already. A table that is
-        out of reach is not an error: the leader or the failover time then ends the hand-over.
+        A lease that a person moves goes to its target. Without a hand-over and a move, this is :meth:`release`.
+        Nothing happens when the lease is lost already. A table that is out of reach is not an error: the leader or the
+        failover time then ends the hand-over.
         """
-        if held.hand_over_by is None:
+        if held.hand_over_by is None and held.moving is None:
             await self.release(held)
             return
         try:
-            await self._renewer.hand_over(held)
+            if held.hand_over_by is not None:
+                await self._renewer.hand_over(held)
+            else:
+                await self._renewer.requests.hand_off(held)
         except LeaseTableUnavailableError as error:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
+
+    def restarted(self, held: HeldLease, request: LeaseRequest, said: str, *, done: bool) -> None:
+        """Takes what has become of a restart (``RestartWanted`` was reported); the next renewal tells who has asked."""
+        held.verdict = request.now(RequestState.DONE if done else RequestState.REFUSED, said)
 
     async def close(self) -> None:
         """Releases all held leases, so that other workers need not wait. The caller has ended :meth:`run` before."""

@@ -21,6 +21,7 @@ from kainite.operations.checkpoints import consequences, in_words, planned, rese
 from kainite.operations.duties import change_fleet, kind_and_subject, preview_fleet
 from kainite.operations.history import OperationRecord, read_history
 from kainite.operations.inbox import Asker, leave, take_answer
+from kainite.operations.leases import change_lease, kind_and_lease, patience, preview_lease
 from kainite.operations.operation import (
     MOST_CORRECTION,
     AddDuty,
@@ -31,13 +32,16 @@ from kainite.operations.operation import (
     FleetOperation,
     HandOverLog,
     MoveDuty,
+    MoveLease,
     OperationOutcome,
     OwnersOperation,
     PauseApply,
     Preview,
     Rebalance,
     RemoveDuty,
+    RepairRows,
     ResetCheckpoints,
+    RestartChild,
     ResumeApply,
     RetryUnits,
     SetDormancy,
@@ -48,6 +52,7 @@ from kainite.operations.units import Tell, preview_units, resolve_units
 from kainite.owner.answering import HAND_OVER, RECORD
 from kainite.owner.correcting import CORRECT
 from kainite.owner.pausing import PAUSE, RESUME
+from kainite.owner.repairing import REPAIR
 from kainite.owner.requests import OK
 from kainite.owner.skipping import SKIP
 from kainite.settings import Settings
@@ -100,10 +105,12 @@ class Operations:
                 follows = consequences(changes) if self._settings.log.enabled else ()
                 does = f"set the checkpoints of shards: {in_words(changes) or 'nothing to change'}"
                 return Preview(does, details=tuple(follows))
-            case CorrectUnit() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
+            case CorrectUnit() | RepairRows() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
                 return _preview_owners(operation)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 return preview_fleet(operation)
+            case RestartChild() | MoveLease():
+                return preview_lease(self.leases, operation)
             case _:
                 assert_never(operation)
 
@@ -139,12 +146,18 @@ class Operations:
                 return resolve_units(*self.log, operation, asker, timeout, tell)
             case ResetCheckpoints():
                 return self.reset(operation, self.plan_reset(operation), asker, tell)
-            case CorrectUnit() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
+            case CorrectUnit() | RepairRows() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
                 return self._ask_owner(operation, asker, timeout)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 operator = Operator(self.fleet, who, why)
                 return self.recorded(
                     *kind_and_subject(operation), asker, lambda: _done(operator, operation, self._declared)
+                )
+            case RestartChild() | MoveLease():
+                settings = self._settings
+                limits = patience(operation, settings.leases.failover, settings.child.shutdown_grace)
+                return self.recorded(
+                    *kind_and_lease(operation), asker, lambda: change_lease(self.leases, operation, who, limits)
                 )
             case _:
                 assert_never(operation)
@@ -202,13 +215,22 @@ class Operations:
 
     def _ask_owner(self, operation: OwnersOperation, asker: Asker, timeout: float) -> OperationOutcome:
         store, partition = self.log
-        if isinstance(operation, CorrectUnit) and len(operation.deltas.encode()) > MOST_CORRECTION:
-            told = f"the deltas are larger than {MOST_CORRECTION} bytes: let the source send the correction"
-            return OperationOutcome(OperationResult.REFUSED, told)
+        if isinstance(operation, CorrectUnit | RepairRows) and len(operation.deltas.encode()) > MOST_CORRECTION:
+            return OperationOutcome(OperationResult.REFUSED, _too_large(operation))
         about, request = _request(operation)
         answer = take_answer(store, partition, leave(store, partition, about, request, asker), 0, timeout)
         result = OperationResult.DONE if answer["result"] == OK else OperationResult.REFUSED
-        return OperationOutcome(result, answer["message"])
+        met = frozenset(map(int, filter(None, answer["met"].split(",")))) if "met" in answer else None
+        return OperationOutcome(result, answer["message"], met=met)
+
+
+def _too_large(operation: CorrectUnit | RepairRows) -> str:
+    instead = (
+        "let the source send the correction"
+        if isinstance(operation, CorrectUnit)
+        else "load the table anew (kainite replicate reload), or repair some tables alone (--table)"
+    )
+    return f"the deltas are larger than {MOST_CORRECTION} bytes: {instead}"
 
 
 def _done(operator: Operator, operation: FleetOperation, declared: Callable[[], Container[str]]) -> OperationOutcome:
@@ -225,6 +247,9 @@ def _request(operation: OwnersOperation) -> tuple[str, dict[str, str]]:
     match operation:
         case CorrectUnit(unit, name, deltas):
             return f"the correction of unit {unit}", {"action": CORRECT, "uow": unit, "name": name, "deltas": deltas}
+        case RepairRows(name, since, rows, deltas):
+            told = {"action": REPAIR, "name": name, "since": str(since), "rows": str(rows), "deltas": deltas}
+            return f"the repair {name}", told
         case SkipNumbers(last):
             return f"number {last}", {"action": SKIP, "number": str(last)}
         case PauseApply():
@@ -242,6 +267,8 @@ def _preview_owners(operation: OwnersOperation) -> Preview:
                 f"append {name} to the log, a correction that takes the place of unit {unit}: when it is applied, "
                 f"{unit} is discarded, and the units that wait for {unit} follow it"
             )
+        case RepairRows(name, _, rows):
+            return Preview(f"append unit {name} to the log, which sets {rows} rows to what the source has")
         case SkipNumbers(last):
             return Preview(
                 f"no longer wait for units with numbers up to {last}: the units behind them go, and a unit that still "

@@ -48,8 +48,8 @@ from kainite.uow.signing import Signing
 
 CORRECT: Final = "correct"
 
-_KEPT: Final = ("missing:", "number:", "reserved:")
-"""Names that begin so are for units that stand in for others."""
+_KEPT: Final = ("missing:", "number:", "reserved:", "repair-")
+"""Names that begin so are for units that stand in for others, and for repairs."""
 
 
 def correct(
@@ -98,15 +98,29 @@ def _judged(
     if (other := correction_of(state, unit)) is not None:
         raise LogRequestError(f"unit {unit.uow} has a correction, {other.uow}, which is {other.status}")
     name = uow_of({"uow": request.get("name")})
-    if name.startswith(_KEPT) or name in state.open or name in state.recent or state.find(name) is not None:
+    if name.startswith(_KEPT) or is_used(state, name):
         raise LogRequestError(f"the name {name!r} is used, and a unit under a used name counts as a copy: take another")
-    fragment = _admitted(name, request.get("deltas", ""), signing)
+    fragment = admitted(name, request.get("deltas", ""), signing)
     _check_that_it_replaces(state, unit, fragment, signing)
     return fragment
 
 
-def _admitted(name: str, text: str, signing: Signing) -> Fragment:
-    """Returns deltas as they are admitted from a child."""
+def is_used(state: FoldedLog, name: str) -> bool:
+    """Tells whether the log knows a unit of this name."""
+    return name in state.open or name in state.recent or state.find(name) is not None
+
+
+def admitted(name: str, text: str, signing: Signing) -> Fragment:
+    """Returns a person's deltas as they are admitted from a child.
+
+    Args:
+        name: the name of their unit.
+        text: a JSON array.
+        signing: judges them.
+
+    Raises:
+        DeltaError: a delta cannot be read, does not fit the catalogue, or comes twice.
+    """
     try:
         items: Any = exact_json.loads(text.encode())
     except ValueError as error:

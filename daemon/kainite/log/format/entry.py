@@ -331,6 +331,7 @@ class OperationKind(StrEnum):
     RETRY = "retry units"
     DISCARD = "discard units"
     CORRECT = "correct a unit"
+    REPAIR = "repair rows"
     SKIP = "skip numbers"
     PAUSE = "pause applying"
     RESUME = "resume applying"
@@ -340,6 +341,7 @@ class OperationKind(StrEnum):
     RESTART_CHILD = "restart a child"
     DUTY = "change a duty"
     WORKER = "change a worker"
+    ADOPT_STREAM = "adopt a stream"
 
 
 class OperationResult(StrEnum):
