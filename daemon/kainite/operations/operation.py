@@ -212,6 +212,7 @@ class Preview:
         behind: how many units wait for those units.
         asks: whether it had better be confirmed: it ends or loses something.
         details: sentences about each of some shards, and about what follows.
+        refusal: why it would be refused now; empty where nothing tells.
     """
 
     does: str
@@ -221,6 +222,7 @@ class Preview:
     behind: int = 0
     asks: bool = True
     details: tuple[str, ...] = ()
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ action             does                                           decided in
 retry, discard     resolves one failed unit (``uow``)             :mod:`kainite.owner.requests`
 retry, discard     resolves those that a ``filter`` selects       :mod:`kainite.owner.bulk`
 correct            dispatches a correction of a failed unit       :mod:`kainite.owner.correcting`
+check-correction   judges such a correction, and appends nothing  the same
 repair             dispatches rows as the source has them         :mod:`kainite.owner.repairing`
 skip               gives up numbers that are awaited              :mod:`kainite.owner.skipping`
 pause, resume      holds the apply job back, or lets it go on     :mod:`kainite.owner.pausing`
@@ -43,7 +44,7 @@ from kainite.log.format.entry import Entry, EntryKind, OperationKind, OperationR
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.owner.bulk import KINDS, BulkOwner, BulkRequest
-from kainite.owner.correcting import CORRECT, correct
+from kainite.owner.correcting import CHECK, CORRECT, check, correct
 from kainite.owner.mount import Mount
 from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
 from kainite.owner.recording import asked_for, record, write_record
@@ -118,6 +119,9 @@ class Answering:
                 return await self._write(
                     owner, lambda journal: correct(journal, request_id, request, self._rules, signing)
                 )
+            case action if action == CHECK:
+                signing = await owner.refitting.latest() if owner.refitting else None
+                return await self._write(owner, lambda journal: check(journal.state, request, self._rules, signing))
             case action if action == REPAIR:
                 signing = await owner.refitting.latest() if owner.refitting else None
                 seen = await self._read_since(owner, request)

@@ -13,6 +13,9 @@ It is refused, and nothing is appended, where
 * it does not certainly write a row of the failed unit: the unit would stay failed;
 * units go in the order of numbers or of commit times, of which a person's correction has none.
 
+The request ``check-correction``, with the same fields, is judged in the same way and appends nothing: for a person who
+has edited deltas, and has not confirmed them yet. An owner of an older release refuses it as unknown.
+
 =========================  ==========================================  ================================================
 after the step             the log has                                 a crash
 =========================  ==========================================  ================================================
@@ -47,6 +50,7 @@ from kainite.uow.scheme import Comparisons
 from kainite.uow.signing import Signing
 
 CORRECT: Final = "correct"
+CHECK: Final = "check-correction"
 
 _KEPT: Final = ("missing:", "number:", "reserved:", "repair-")
 """Names that begin so are for units that stand in for others, and for repairs."""
@@ -78,6 +82,24 @@ def correct(
     about = f"unit {request.get('uow', '')} by {name}"
     record(journal, request_id, request, OperationKind.CORRECT, about, answer)
     return answer
+
+
+def check(
+    state: FoldedLog, request: Mapping[str, str], rules: UowSettings, signing: Signing | None
+) -> Mapping[str, str]:
+    """Returns what :func:`correct` would answer; the state stays as it is.
+
+    Args:
+        state: the log's.
+        request, rules, signing: as of :func:`correct`.
+    """
+    unit = unit_asked(state, request)
+    try:
+        judged = _judged(state, unit, request, rules, signing)
+    except (LogRequestError, DeltaError) as error:
+        return refusal(str(error))
+    them = f"{judged.count} deltas fit" if judged.count != 1 else "the delta fits"
+    return {"result": OK, "message": f"{them} the target's catalogue"}
 
 
 def _judged(
