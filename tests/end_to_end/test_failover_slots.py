@@ -97,7 +97,7 @@ def test_the_extractor_goes_on_at_the_promoted_standby(pair: Pair, postgres: str
 
 
 def test_what_the_promoted_standby_lacks_is_not_passed_over(pair: Pair, postgres: str) -> None:
-    """Where the primary does not wait for its standby, more may be extracted than the standby has."""
+    """Shows a primary that does not wait for its standby: more may be extracted than the standby has."""
     with replica(slot_of(pair), postgres, TABLES) as made:
         write(pair.primary, 0, 5)
         made.catch_up(5)

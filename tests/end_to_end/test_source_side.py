@@ -70,7 +70,7 @@ IDENTITIES = {
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_rows_follow_by_each_replica_identity(source: SourceSlot, postgres: str, identity: str) -> None:
-    """Also where a value that is stored apart was not changed, and is not sent."""
+    """Includes values that are stored apart, were not changed, and are not sent."""
     with following(source, postgres, DOCUMENT, at_source=[IDENTITIES[identity]]) as made:
         made.run(
             f"INSERT INTO document SELECT n, 'c' || n, 'title', {LONG.format('a')} FROM generate_series(1, 6) n",
@@ -181,7 +181,7 @@ def test_a_publication_of_a_schema(source: SourceSlot, postgres: str) -> None:
 
 
 def test_several_slots_of_a_source_have_logs_of_their_own(source: SourceSlot, postgres: str) -> None:
-    """Each slot numbers its transactions from 1, as extractors do that are duties of one fleet."""
+    """Reads two slots, which number their transactions from 1 each, as extractors do that are duties of one fleet."""
     tables = "CREATE TABLE one (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)"
     own = [
         "DROP PUBLICATION changes",
@@ -211,7 +211,7 @@ FILTERED = "CREATE TABLE item (id int PRIMARY KEY, name text, secret text, n int
 
 
 def test_a_publication_with_a_row_filter(source: SourceSlot, postgres: str) -> None:
-    """A row that an update brings in, or takes out, comes as an insert or a delete."""
+    """Takes a row that an update brings in for an insert, and one that it takes out for a delete."""
     own = ["DROP PUBLICATION changes", "ALTER TABLE item REPLICA IDENTITY FULL",
            "CREATE PUBLICATION changes FOR TABLE item WHERE (n > 10)"]  # fmt: skip
     with following(source, postgres, FILTERED, at_source=own) as made:
@@ -300,7 +300,7 @@ def test_a_partition_may_have_another_identity_than_the_whole(source: SourceSlot
 
 
 def test_an_old_value_that_was_not_sent_is_not_taken_for_null(source: SourceSlot, postgres: str) -> None:
-    """A unit that frees a unique value, and the one that takes it, keep their order."""
+    """Keeps a unit that frees a unique value before the one that takes it."""
     script = PARTITIONED.replace("PRIMARY KEY (id, at)", "PRIMARY KEY (id, at), UNIQUE (n, at)")
     with following(source, postgres, script, at_source=[BY_ROOT, *MIXED["the whole FULL"]]) as made:
         made.run(*OF_ONE_PARTITION)
@@ -311,7 +311,7 @@ def test_an_old_value_that_was_not_sent_is_not_taken_for_null(source: SourceSlot
 def test_a_partition_that_does_not_tell_the_key_fails_its_changes_with_the_reason(
     source: SourceSlot, postgres: str
 ) -> None:
-    """Else an update of the key would be taken for one of another row."""
+    """Keeps an update of the key from being taken for one of another row."""
     own = [
         BY_ROOT, "ALTER TABLE event_2025 ALTER n SET NOT NULL", "CREATE UNIQUE INDEX own ON event_2025 (n)",
         "ALTER TABLE event_2025 REPLICA IDENTITY USING INDEX own",
@@ -344,7 +344,7 @@ def test_a_truncate_of_partitions_fails_its_unit(
 def test_postgresql_sends_no_truncate_of_a_partition_by_itself_under_the_wholes_name(
     source: SourceSlot, postgres: str
 ) -> None:
-    """``kainite replicate init`` warns of it, and docs/extract.md."""
+    """Shows what ``kainite replicate init`` and docs/extract.md warn of."""
     with following(source, postgres, PARTITIONED, at_source=[BY_ROOT]) as made:
         made.run(EVENTS[0])
         made.source.execute("TRUNCATE event_2025")

@@ -123,7 +123,7 @@ def test_a_partitioned_child_is_checked_at_once_and_a_part_alone_is_refused(targ
 
 
 def test_what_is_off_counts_as_there_for_the_order_of_units(target: psycopg.Connection, postgres: str) -> None:
-    """Else a daemon that starts meanwhile lets a child pass its parent, also behind the moment at which it is made."""
+    """Keeps a daemon that starts meanwhile from letting a child pass its parent, also when the key is made again."""
     before = reflect(postgres)
     off(target, "a")
     off(target, "c")

@@ -119,7 +119,7 @@ def test_tasks_do_not_wait_for_one_another_once_the_point_is_passed(postgres: st
 def test_what_is_held_is_given_in_whole_units_within_a_bound(
     target: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a large unit, or many, would be in memory at once, or be applied in part."""
+    """Keeps many units from being in memory at once, and a large one from being applied in part."""
     monkeypatch.setattr(table_load, "HELD_BYTES", 25)
     load = begun(target)
     rows = [(1, True), (2, False), (2, False), (2, True), (3, True), (4, False)]

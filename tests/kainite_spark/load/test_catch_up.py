@@ -103,7 +103,7 @@ def test_a_stop_leaves_it_to_the_next_driver_and_a_refusal_is_told(
 def test_the_pieces_of_a_unit_are_applied_in_one_transaction(
     catching_up: CatchUp, target: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A constraint that is checked at the end of the unit would be refused between two pieces."""
+    """Meets a constraint that is checked at the end of the unit, and would be refused between two pieces."""
     monkeypatch.setattr(table_load, "HELD_BYTES", 1)
     target.execute("UPDATE item SET v = id")
     target.execute("ALTER TABLE item ADD UNIQUE (v) DEFERRABLE INITIALLY DEFERRED")

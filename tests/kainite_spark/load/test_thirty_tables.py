@@ -121,7 +121,7 @@ class Shop:
 def test_from_an_empty_target_to_a_database_that_is_written(
     source: SourceSlot, postgres: str, tmp_path: Path, kinesis: Any, moto_endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The shop is open until the source is closed for the cut-over."""
+    """Works in the shop until the source is closed for the cut-over."""
     monkeypatch.setenv("PATH", f"{programs()}:/usr/bin:/bin")
     kinesis.create_stream(StreamName=source.slot, ShardCount=1)
     configured = settings_of(source, postgres, tmp_path, moto_endpoint, targetTriggers="off")

@@ -133,7 +133,7 @@ def test_an_insert_from_before_the_key_had_another_column_is_refused(identity: s
 
 
 def test_a_null_of_a_partitioned_tables_old_row_is_no_value() -> None:
-    """The partition's own identity decides what is sent, and what it does not have comes as NULL."""
+    """Shows what a partition's own identity leaves out: it comes as NULL."""
     full = with_identity("f", "id", "name")
     (gone,) = bodies(
         SourceChange(full, DeleteMessage(7, old=("9", None))), whole=SourceKey(frozenset({"id"}), partitioned=True)

@@ -133,7 +133,7 @@ def test_a_table_that_the_catalogue_does_not_have_yet_learns_how_far_units_are(p
 
 
 def test_a_large_unit_is_held_in_pieces_and_in_several_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PostgreSQL takes 1 GB of a value, and of a statement."""
+    """Keeps values and statements below the 1 GB that PostgreSQL takes."""
     monkeypatch.setattr(module, "HELD_PIECE", 300)
     monkeypatch.setattr(module, "HELD_STATEMENT", 700)
     place = ("public", "item")
