@@ -17,6 +17,7 @@ from simulation.aims_apply import (
     target_away,
     target_set_back,
 )
+from simulation.aims_leases import lease_requests
 from simulation.aims_links import bad_links, cut_off_for_good, no_database, refused_for_good, slow_reports, small_budget
 from simulation.aims_loads import loads
 from simulation.aims_owner import (
@@ -41,6 +42,7 @@ from simulation.aims_stream import (
     retention,
     short_memory,
     slow_source,
+    two_streams,
     unread,
     watermark,
 )
@@ -82,5 +84,7 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "target set back": target_set_back,
     "thousands": thousands,
     "first leases": first_leases,
+    "lease requests": lease_requests,
     "loads": loads,
+    "two streams": two_streams,
 }

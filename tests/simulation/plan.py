@@ -19,7 +19,8 @@ LINK_KINDS: Final = ("link_slow", "link_cut", "link_answer", "connect_lost")
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Something that happens to a part at a moment: ``what`` is kill, freeze, stop, skew, split, merge."""
+    """Something that happens to a part at a moment: ``what`` is kill, freeze, stop, skew, split, merge,
+    restart child, move lease."""
 
     at: float
     what: str
@@ -104,6 +105,7 @@ class More:
         tidy_every: micro-batches after which the apply job trims.
         pids: how many process ids a host has before it gives one again.
         grace: ``uowGraceMillis``, seconds, with ``uowEnd = watermark`` and ``uowOrder = time``; 0 for markers.
+        streams: how many streams there are, each with ``shards`` shards of the same ids.
         start: where the shards are read from at first: LATEST, or AT_TIMESTAMP; empty for TRIM_HORIZON.
         loopback: daemons listen on their own host's loopback interface, and are not reached from other hosts.
         feed_credit: bytes that the log's owner may send ahead of the apply job; 0: the job follows no feed.
@@ -138,6 +140,7 @@ class More:
     backlog_units: int = 0
     tidy_every: int = 50
     pids: int = 1_000_000
+    streams: int = 1
     start: str = ""
     loopback: bool = False
     feed_credit: int = 0

@@ -27,6 +27,7 @@ from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.targets.opening import open_target
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.hosts import Hosts
+from simulation.lease_asking import LeaseAsking
 from simulation.lease_items import SimDynamoDB, SimTable
 from simulation.loop import Hub, Process, SimEvent
 from simulation.lost import Lost
@@ -36,8 +37,9 @@ from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, setti
 from simulation.people import Operator, Producer, allowed
 from simulation.plan import Incident, Scenario
 from simulation.runner import SimRunner
+from simulation.several import SimStreams
 from simulation.source import Source
-from simulation.stream import SimKinesis, SimStream
+from simulation.stream import SimKinesis
 from simulation.target import Gate, Limits, Lock, SimTarget
 from simulation.went_back import WentBack
 
@@ -109,9 +111,8 @@ class World:
         self.plan = plan = replace(plan, refused=self.source.refused(plan.refused))
         self.source.odd = OddUnits(plan.more.odd)
         self.table = SimTable()
-        self.stream = SimStream(
-            self.hub, plan.shards, iterator_life=plan.more.iterator_life, skew=plan.more.arrival_skew
-        )  # fmt: skip
+        self.asking = LeaseAsking(self.table, self.hosts.broken)
+        self.stream = SimStreams(self.hub, plan)
         self.limits = Limits(
             [Lock(begin, end, f"T-{number}") for begin, end, number in plan.more.locks], plan.more.most_units
         )
@@ -168,7 +169,8 @@ class World:
             if missing := self.oracle.missing():
                 return f"not applied {patience:g} s after the last fault: {', '.join(missing)}"
             if not self.settled:
-                return f"applied, but not resolved in the log {patience:g} s after the last fault"
+                left = "a request about a lease has not ended" if self.asking.is_open() else "not resolved in the log"
+                return f"applied, but {left} {patience:g} s after the last fault"
             self.hub.run(lambda: False, max(self.hub.now, self.faults.latest) + LATE)
         except BrokenPromiseError as broken:
             return str(broken)
@@ -232,9 +234,9 @@ class World:
 
     def _client(self, service: str, process: Process) -> Any:
         if service == "kinesis":
-            return SimKinesis(self.stream, self.faults, process)
+            return SimKinesis(self.stream.by_name, self.faults, process)
         worker = self._worker(int(process.name.removeprefix("daemon").partition(".")[0]))
-        return SimDynamoDB(self.table, self.faults, process, worker, self.hosts.broken)
+        return SimDynamoDB(self.table, self.faults, process, worker, self.hosts.broken, self.asking.judge)
 
     def _worker(self, slot: int) -> str:
         return "w" if self.plan.one_worker else f"w{slot}"
@@ -316,6 +318,7 @@ class World:
             self.hub.after(AUDIT_S, self._audit)
             return
         applied = not self.oracle.missing() and not state.units and not state.open and self.producer.done
+        applied = applied and not self.asking.is_open()
         self.settled = applied or self.went_back.settles()
         self.hub.after(AUDIT_S * (1 + self.plan.transactions // 500), self._audit)
 
@@ -329,6 +332,8 @@ class World:
                 if len(shards) > 1:
                     at = incident.whom % (len(shards) - 1)
                     self.stream.merge(shards[at], shards[at + 1])
+            case _:
+                self.asking.ask(incident, sorted({self._worker(slot) for slot in range(self.plan.daemons)}))
 
     def _log_rows(self) -> list[str]:
         try:

@@ -10,6 +10,7 @@ import click
 from kainite.base.errors import KainiteError
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
+from kainite.replicate.asked_target import asking
 from kainite.settings import load
 from kainite.verdict.judging import ExitStatus, judge
 from kainite.verdict.reading import FactsReader
@@ -19,7 +20,7 @@ from kainite.verdict.rendering import lines
 WATCH_S = 5.0
 
 
-class _HostPort(click.ParamType):  # type: ignore[type-arg]  # generic in some versions of click only
+class HostPort(click.ParamType):  # type: ignore[type-arg]  # generic in some versions of click only
     name = "HOST:PORT"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int] | None:
@@ -31,7 +32,7 @@ class _HostPort(click.ParamType):  # type: ignore[type-arg]  # generic in some v
 
 @click.command("status")
 @properties_option
-@click.option("--at", "asked", type=_HostPort(), multiple=True, metavar="HOST:PORT",
+@click.option("--at", "asked", type=HostPort(), multiple=True, metavar="HOST:PORT",
               help="Ask the /health of this process too; its metricsPort.")  # fmt: skip
 @click.option("--wait", type=click.FloatRange(min=0), metavar="SECONDS",
               help="How long to wait for signs of life where none is at hand.  [until it can tell]")  # fmt: skip
@@ -43,8 +44,9 @@ def status(
 ) -> int:
     """Tells whether all is well, why not, and what to do next.
 
-    Reads the log's HEAD, the lease table and the fleet's table, and asks the /health of this file's processes on this
-    host; --at asks others. The log itself is not read, so this takes no longer with more units.
+    Reads the log's HEAD, the lease table and the fleet's table, asks the /health of this file's processes on this host
+    (--at asks others), and the target of a replica for its tables and its latest comparison. The log itself is not
+    read, so this takes no longer with more units.
 
     \b
     Examples:
@@ -58,7 +60,8 @@ def status(
     """
     try:
         settings = load(properties, needs=("applicationName",))
-        reader = FactsReader(settings, str(properties), 0.0 if watch is not None and wait is None else wait, asked)
+        wait = 0.0 if watch is not None and wait is None else wait
+        reader = FactsReader(settings, str(properties), wait, asked, replica=asking(settings))
     except KainiteError as error:
         say(f"kainite: {error}", err=True)
         return ExitStatus.UNKNOWN

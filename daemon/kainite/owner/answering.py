@@ -6,6 +6,8 @@ action             does                                           decided in
 retry, discard     resolves one failed unit (``uow``)             :mod:`kainite.owner.requests`
 retry, discard     resolves those that a ``filter`` selects       :mod:`kainite.owner.bulk`
 correct            dispatches a correction of a failed unit       :mod:`kainite.owner.correcting`
+check-correction   judges such a correction, and appends nothing  the same
+repair             dispatches rows as the source has them         :mod:`kainite.owner.repairing`
 skip               gives up numbers that are awaited              :mod:`kainite.owner.skipping`
 pause, resume      holds the apply job back, or lets it go on     :mod:`kainite.owner.pausing`
 hand-over          lets another process own the log               below
@@ -18,8 +20,9 @@ is refused. The answer is written afterwards. A request whose answer was lost is
 next, is recognised by its id in that batch, and is answered again.
 
 **Hand-over.** The owner records it, answers, and gives the log up: it releases the partition, and comes back only if
-nobody has claimed it for a while (:mod:`kainite.peers.sharing.membership`). A crash after the record leaves a log that
-others claim, as any crash does.
+nobody has claimed it for a while (:mod:`kainite.peers.sharing.membership`). It does so too where the record's or the
+answer's own answer was lost: what is recorded as done is done. A crash after the record leaves a log that others claim,
+as any crash does; the next owner answers the request that it meets, and stays.
 
 **Records.** ``record`` is for operations that the log does not carry. Its request is durable in the inbox before the
 operation is carried out, and so also where no owner is at work; the next one copies it into the log.
@@ -41,11 +44,12 @@ from kainite.log.format.entry import Entry, EntryKind, OperationKind, OperationR
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.owner.bulk import KINDS, BulkOwner, BulkRequest
-from kainite.owner.correcting import CORRECT, correct
+from kainite.owner.correcting import CHECK, CORRECT, check, correct
 from kainite.owner.mount import Mount
 from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
 from kainite.owner.recording import asked_for, record, write_record
 from kainite.owner.refit import is_kept, refit_entries
+from kainite.owner.repairing import REPAIR, UnitsSince, read_since, repair
 from kainite.owner.requests import OK, decide, refusal, unit_asked
 from kainite.owner.skipping import SKIP, skip
 from kainite.settings import UowSettings
@@ -80,6 +84,7 @@ class Answering:
         self._partition = partition
         self._rules = rules
         self._mount = mounted
+        self._hands_over: set[str] = set()  # requests that this owner has recorded as done, and not followed yet
 
     async def answer_all(self, owner: AskedOwner) -> None:
         """Carries out the requests in the inbox, in their order, and answers them.
@@ -92,9 +97,14 @@ class Answering:
             answer = await self._carry_out(owner, request_id, request)
             if answer is None:
                 continue  # more is to be done, in the next run
-            await asyncio.to_thread(self._store.answer_request, self._partition, request_id, answer)
-            if request.get("action") == HAND_OVER and answer["result"] == OK:
-                owner.give_up(f"the log is handed over, as {request.get('by', 'somebody')} has asked")
+            try:
+                await asyncio.to_thread(self._store.answer_request, self._partition, request_id, answer)
+            finally:
+                hands_over = request_id in self._hands_over
+                self._hands_over.discard(request_id)
+                if hands_over:
+                    owner.give_up(f"the log is handed over, as {request.get('by', 'somebody')} has asked")
+            if hands_over:
                 return
 
     async def _carry_out(self, owner: AskedOwner, request_id: str, request: Mapping[str, str]) -> Answer | None:
@@ -109,12 +119,21 @@ class Answering:
                 return await self._write(
                     owner, lambda journal: correct(journal, request_id, request, self._rules, signing)
                 )
+            case action if action == CHECK:
+                signing = await owner.refitting.latest() if owner.refitting else None
+                return await self._write(owner, lambda journal: check(journal.state, request, self._rules, signing))
+            case action if action == REPAIR:
+                signing = await owner.refitting.latest() if owner.refitting else None
+                seen = await self._read_since(owner, request)
+                return await self._write(
+                    owner, lambda journal: repair(journal, request_id, request, self._rules, signing, seen)
+                )
             case action if action == SKIP:
                 return await self._write(owner, lambda journal: self._skip(journal, request_id, request))
             case action if action in (PAUSE, RESUME):
                 return await self._write(owner, lambda journal: pause_or_resume(journal, request_id, request))
             case action if action == HAND_OVER:
-                return await self._write(owner, lambda journal: _hand_over(journal, request_id, request))
+                return await self._write(owner, lambda journal: self._hand_over(journal, request_id, request))
             case action if action == RECORD:
                 return await self._write(owner, lambda journal: _record(journal, request_id, request))
             case action:
@@ -160,12 +179,30 @@ class Answering:
 
         return await self._write(owner, decided)
 
+    async def _read_since(self, owner: AskedOwner, request: Mapping[str, str]) -> UnitsSince:
+        low, next_id = self._mount.head.low_water_mark, owner.state.next_id
+        try:
+            return await asyncio.to_thread(read_since, self._store, self._partition, request, low, next_id)
+        except LogCorruptError as error:
+            # A later owner may have removed the entries that this read needs: as in :meth:`_resolve`.
+            await asyncio.to_thread(self._mount.renew)
+            return UnitsSince(-1, refused=f"the units behind the point cannot be read: {error}")
+
     def _skip(self, journal: Journal, request_id: str, request: Mapping[str, str]) -> Answer:
         before = request_id in journal.state.answered
         answer = skip(journal, self._rules, request_id, request)
         if not before:
             about = f"up to {request.get('number', '')}"
             record(journal, request_id, request, OperationKind.SKIP, about, answer)
+        return answer
+
+    def _hand_over(self, journal: Journal, request_id: str, request: Mapping[str, str]) -> Answer:
+        if request_id in journal.state.answered:
+            return {"result": OK, "message": "the log was released, and is owned again"}
+        answer = {"result": OK, "message": "the log is released, for another process to own it"}
+        record(journal, request_id, request, OperationKind.HAND_OVER, "", answer)
+        journal.write(EntryKind.STATUS, StatusMeta(requests=(request_id,)))
+        self._hands_over.add(request_id)
         return answer
 
     async def _write(self, owner: AskedOwner, decide: Callable[[Journal], Answer]) -> Answer:
@@ -197,15 +234,6 @@ def _note(journal: Journal, request_id: str, request: Mapping[str, str], answer:
     """Writes the record of a request about one unit."""
     what = KINDS[request["action"]]
     record(journal, request_id, request, what, f"unit {request.get('uow', '')}", answer)
-
-
-def _hand_over(journal: Journal, request_id: str, request: Mapping[str, str]) -> Answer:
-    if request_id in journal.state.answered:
-        return refusal("the log has another owner since")
-    answer = {"result": OK, "message": "the log is released, for another process to own it"}
-    record(journal, request_id, request, OperationKind.HAND_OVER, "", answer)
-    journal.write(EntryKind.STATUS, StatusMeta(requests=(request_id,)))
-    return answer
 
 
 def _record(journal: Journal, request_id: str, request: Mapping[str, str]) -> Answer:

@@ -8,6 +8,7 @@ import pytest
 
 from kainite.base.position import Position
 from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.targets.postgresql.connection import connect
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.fragment import Fragment
 from kainite.uow.touches import Touched
@@ -121,6 +122,26 @@ async def test_a_unit_is_shown_with_its_deltas_and_what_it_waits_for(log_world: 
         "deltas: 1 of 1, through shard-2",
         '  upsert t key {"id":22} row {"id":22,"v":22}',
     ]
+
+
+async def test_a_unit_is_shown_beside_what_the_target_has_now(log_world: LogWorld, postgres: str) -> None:
+    await more_units(log_world)
+    status, _, errors = await log_world.kainite("uow", "show", "behind", "--target")
+    assert (status, errors) == (1, "kainite: there is no target to ask: set target\n")
+    with connect(postgres, "test") as connection:
+        connection.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
+        with log_world.properties.open("a") as file:
+            file.write(f"\ntarget = {postgres}\n")
+        _, output, _ = await log_world.kainite("uow", "show", "behind", "--target")
+        assert output.splitlines()[-1] == "    in the target: no such row"
+        connection.execute("INSERT INTO t VALUES (22, NULL)")
+    _, output, _ = await log_world.kainite("uow", "show", "behind", "--target")
+    assert output.splitlines()[-2:] == [
+        '  upsert t key {"id":22} row {"id":22,"v":22}',
+        '    in the target: {"id":"22","v":null}',
+    ]
+    _, as_json, _ = await log_world.kainite("uow", "show", "behind", "--target", "--json")
+    assert json.loads(as_json)["target"] == [{"id": "22", "v": None}]
 
 
 async def test_a_unit_is_shown_as_json_by_its_id(log_world: LogWorld) -> None:

@@ -21,6 +21,8 @@ class DutyKind(StrEnum):
     LOG = "log"
     EXTRACT = "extract"
     APPLY = "apply"
+    CONSOLE = "console"
+    VERIFY = "verify"
     PROGRAM = "program"
 
 
@@ -28,6 +30,8 @@ KAINITE_WORDS: Mapping[str, tuple[str, ...]] = {
     DutyKind.LOG: ("log", "serve"),
     DutyKind.EXTRACT: ("extract",),
     DutyKind.APPLY: ("apply",),
+    DutyKind.CONSOLE: ("console",),
+    DutyKind.VERIFY: ("verify", "--every"),
 }
 """The command of ``kainite`` that runs a duty, for each kind that is not a program of the user's."""
 

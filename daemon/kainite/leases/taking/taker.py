@@ -5,7 +5,8 @@ A round is made each ``leaseAssignmentIntervalMillis`` (twice the failover time,
 * a lease was lost or released,
 * another worker's lease may have expired,
 * shard sync or cleanup is due (:mod:`~kainite.leases.shard_sync.schedule`),
-* a held shard waits for its parents (each ``parentShardPollIntervalMillis``).
+* a held shard waits for its parents (each ``parentShardPollIntervalMillis``),
+* a lease is being moved here (:mod:`.moves_here`).
 
 Stealing keeps to the interval. Otherwise two workers that start together would take more from a third than they need.
 
@@ -29,12 +30,12 @@ from kainite.base.outage import OutageNotes
 from kainite.base.retry import AWS_BACKOFF
 from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
-from kainite.kinesis.shards import first_hole
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
 from kainite.leases.holding.renewer import MARGIN
 from kainite.leases.lineage import may_start
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
+from kainite.leases.streams import all_covered, of_streams, refuse_other_mode
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.leases.taking.choice import (
@@ -47,6 +48,7 @@ from kainite.leases.taking.choice import (
     observe_leases,
 )
 from kainite.leases.taking.kcl2_leader import elect_leader
+from kainite.leases.taking.moves_here import MovesHere
 from kainite.observe.meter import Meter
 from kainite.observe.metric import (
     EXPIRED_LEASES,
@@ -100,11 +102,11 @@ class LeaseTaker:
         self._clock = clock
         self._meter = meter
         self._rng = rng
+        self._moves = MovesHere(table, held_leases, settings, clock)
         self._seen: dict[str, Sighting[int]] = {}
         self._steal_due = clock()
         self._last_round_at: float | None = None
         self._stopped = False
-        """Set when the table has answered a first whole round."""
         self._to_be_read: frozenset[str] | None = None
         self._behind_parents: frozenset[str] = frozenset()
 
@@ -122,7 +124,8 @@ class LeaseTaker:
     def to_be_read(self) -> frozenset[str] | None:
         """Returns the shards whose leases were not at SHARD_END at the last scan, whoever held them.
 
-        None before the first scan, and while these leases leave hash keys uncovered: leases are still to be created.
+        None before the first scan, and while these leases leave hash keys of a stream uncovered: leases are still to be
+        created.
         """
         return self._to_be_read
 
@@ -158,13 +161,15 @@ class LeaseTaker:
         live = live_owners(leases, self._seen, self._settings.leases.failover, self._clock())
         if await self._shard_sync.run_due(leases, elect_leader(live)):
             leases = await self._scan()
-        choice = self._choose(leases)
+        choice = self._choose(of_streams(leases, self._settings.streams))
         # All takes are waited for: a take that is answered after the next scan would undo what was taken again by then.
         taken = await asyncio.gather(*(self._take(lease) for lease in choice.take), return_exceptions=True)
         if choice.stealing:
             self._steal_due = self._clock() + self._interval
         self._report(choice, taken.count(True))
+        self._give_up_former()
         self._start_ready(leases)
+        await self._moves.answer(leases, self._refusal())
         for failure in taken:
             if isinstance(failure, BaseException):
                 raise failure
@@ -180,7 +185,9 @@ class LeaseTaker:
         leases = await asyncio.to_thread(self._table.scan)
         self._seen = observe_leases(self._seen, leases, self._clock())
         active = [lease for lease in leases if lease.checkpoint != SHARD_END]
-        covered = first_hole(lease.hash_range for lease in active if lease.hash_range) is None
+        streams = self._settings.streams
+        refuse_other_mode(self._table.name, leases, streams)
+        covered = all_covered(leases, streams)
         self._to_be_read = frozenset(lease.key for lease in active) if covered else None
         keys = {lease.key for lease in active}
         self._behind_parents = frozenset(lease.key for lease in active if not lease.parents.isdisjoint(keys))
@@ -208,6 +215,15 @@ class LeaseTaker:
             contested=contested,
         )
 
+    def _refusal(self) -> str | None:
+        """Returns why this worker takes no lease that a person moves here; None when it does."""
+        if self._stopped:
+            return "it is stopping"
+        stance = self._stance()
+        if stance is Stance.ASSIGNED:
+            return "the leader of this KCL 3 fleet assigns the leases"
+        return "it does not reach the log's owner" if stance is Stance.ABSTAIN else None
+
     async def _take(self, lease: Lease) -> bool:
         began = self._clock()
         try:
@@ -221,6 +237,12 @@ class LeaseTaker:
             self._held_leases.add(taken, began)
             event(logger, logging.INFO, "lease taken", shard=lease.key, checkpoint=taken.checkpoint, before=lease.owner)
         return taken is not None
+
+    def _give_up_former(self) -> None:
+        """Gives up the leases of streams that the settings do not name any more."""
+        for held in self._held_leases.all:
+            if held.lease.stream not in self._settings.streams:
+                self._held_leases.give_up(held)
 
     def _start_ready(self, leases: Sequence[Lease]) -> None:
         checkpoints = {lease.key: lease.checkpoint for lease in leases}
@@ -254,7 +276,7 @@ class LeaseTaker:
         # KCL 3's discovery runs twice as often as the leader's assignment.
         waits = [self._interval if self._stance() is Stance.SHARE else self._interval / 2 - MARGIN]
         waits += [self._shard_sync.due - self._clock(), *self._held_leases.pauses().values()]
-        waits += [] if until_expiry is None else [until_expiry]
+        waits += [wait for wait in (until_expiry, self._moves.rest) if wait is not None]
         if any(not held.started and held.checkpoint != SHARD_END for held in self._held_leases.all):
             waits.append(self._settings.stream.parent_poll)
         return max(min(waits), SHORTEST_REST)
