@@ -238,9 +238,9 @@ NOTE_TABLE: Final = """
     INSERT INTO kainite_load_table (log_partition, table_schema, table_name, position)
     VALUES (%s, %s, %s, %s::pg_lsn)"""
 
-NOTE_STEP: Final = """
+NOTE_STEPS: Final = """
     INSERT INTO kainite_load_step (log_partition, step, stage, table_schema, table_name, work)
-    VALUES (%s, %s, %s, %s, %s, %s)"""
+    SELECT %s, * FROM unnest(%s::bigint[], %s::integer[], %s::text[], %s::text[], %s::text[])"""
 
 LEFT: Final = """
     SELECT step FROM kainite_load_step

@@ -276,11 +276,12 @@ class LoadLedger:
 
     def note_steps(self, steps: Iterable[LoadStep]) -> None:
         """Notes steps that are to be done, in the caller's transaction."""
-        values = [
-            (self._log, step.number, step.stage, step.schema, step.table, ledger.encoded(step.work)) for step in steps
-        ]
-        with self._connection.cursor() as cursor:
-            cursor.executemany(ledger.NOTE_STEP, values)
+        noted = tuple(steps)
+        numbers, stages = [step.number for step in noted], [step.stage for step in noted]
+        schemas, names = [step.schema for step in noted], [step.table for step in noted]
+        # One statement: executemany of psycopg 3.3 hides a connection that is lost in it behind an AssertionError.
+        works = [ledger.encoded(step.work) for step in noted]
+        self._connection.execute(ledger.NOTE_STEPS, (self._log, numbers, stages, schemas, names, works))
 
     def _end_loads_of_tables(self) -> None:
         """Ends the loads of single tables, whose rows the load of everything brings; their foreign keys stay noted."""

@@ -124,6 +124,7 @@ OTHERS = ((Victim.KEEPER, 12), (Victim.TASK, 14), (Victim.FROZEN_TASK, 16))
 COPYING = ("load", "reload", "add")
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("what", SOME)
 def test_a_driver_is_killed(source: SourceSlot, postgres: str, what: str) -> None:
     with kills(source, postgres, what) as world:
@@ -131,6 +132,7 @@ def test_a_driver_is_killed(source: SourceSlot, postgres: str, what: str) -> Non
             assert world.strike(Victim.DRIVER, place).killed, place
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("what", COPYING)
 def test_a_keeper_or_a_task_is_killed_or_frozen(source: SourceSlot, postgres: str, what: str) -> None:
     with kills(source, postgres, what) as world:
