@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -53,16 +52,6 @@ def test_a_row_is_found_by_its_key_as_texts_in_the_tables_order(database: tuple[
     second = {"z": "7", "id": "1", "part": "a", "v": "12.500", "w": None}
     assert found == (first, second, None, None, None, None, None, second)
     assert [list(row) for row in found[:2] if row] == [["z", "id", "part", "v", "w"]] * 2
-
-
-def test_a_value_that_its_column_cannot_take_spoils_no_other_look(postgres: str) -> None:
-    with connect_to_postgresql(postgres, "test") as connection:
-        connection.execute('CREATE SCHEMA "od.d"')
-        connection.execute('CREATE TABLE "od.d"."t.x" (id int PRIMARY KEY, doc jsonb)')
-        connection.execute("""INSERT INTO "od.d"."t.x" VALUES (1, '{"a": 1.50}')""")
-    wanted: list[dict[str, Any]] = [{"id": "no number"}, {"id": 1}]
-    found = read_present_rows(postgres, [RowAsked("od.d.t.x", key) for key in wanted])
-    assert found == (None, {"id": "1", "doc": '{"a": 1.50}'})
 
 
 @pytest.mark.parametrize("target", ["postgresql://u:geheim@127.0.0.1:1/d", "mariadb://u:geheim@127.0.0.1:1/d"])
