@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from kainite.base.errors import SettingsError, TargetUnavailableError
+from kainite.targets import present_row
 from kainite.targets.mariadb.connection import connect as connect_to_mariadb
 from kainite.targets.postgresql.connection import connect as connect_to_postgresql
-from kainite.targets.present_row import RowAsked, names_of, read_present_rows, rows_of_deltas
+from kainite.targets.present_row import PresentRow, RowAsked, names_of, read_present_rows, rows_beside, rows_of_deltas
 
 Run = Callable[[str], None]
 
@@ -71,3 +72,14 @@ def test_which_rows_deltas_name() -> None:
     assert rows_of_deltas(deltas) == [RowAsked("t", {"id": 1}), None, None, None]
     assert names_of("a.b.c") == [("a.b.c",), ("a", "b.c"), ("a.b", "c")]
     assert names_of(".t.") == [(".t.",)]
+
+
+def test_deltas_without_a_key_are_not_asked_for_and_keep_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(_: str, asked: Sequence[RowAsked]) -> tuple[PresentRow | None, ...]:
+        return tuple({"id": str(one.key["id"])} for one in asked)
+
+    monkeypatch.setattr(present_row, "read_present_rows", found)
+    deltas = [{"table": "t", "row": {"id": 1}}, {"table": "t", "key": {"id": 2}}]
+    assert rows_beside("postgresql://u@127.0.0.1/d", deltas) == [None, {"id": "2"}]
+    with pytest.raises(SettingsError, match="set target"):
+        rows_beside(None, deltas)

@@ -14,7 +14,7 @@ from support.keepers import STREAM, Clock
 
 
 def one_held(clock: Clock) -> HeldLeases:
-    leases = HeldLeases(CurrentSettings(LeaseSettings("app", "t", "me", failover=10), STREAM), clock, SILENT)
+    leases = HeldLeases(CurrentSettings(LeaseSettings("app", "t", "me", failover=10), STREAM, {}), clock, SILENT)
     leases.add(Lease("s", "me", 1), clock())
     return leases
 

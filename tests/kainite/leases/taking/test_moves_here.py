@@ -23,7 +23,7 @@ def states(table: LeaseTable) -> dict[str, RequestState | None]:
 
 async def test_what_is_meant_for_this_worker_alone_is_answered_and_expected_for_a_while(table: LeaseTable) -> None:
     clock = Clock()
-    settings = CurrentSettings(LeaseSettings("app", table.name, "me", failover=12, max_leases=1), STREAM)
+    settings = CurrentSettings(LeaseSettings("app", table.name, "me", failover=12, max_leases=1), STREAM, {})
     held = HeldLeases(settings, clock, SILENT)
     moves = MovesHere(table, held, settings, clock)
     assert moves.rest is None
@@ -46,7 +46,7 @@ async def test_what_is_meant_for_this_worker_alone_is_answered_and_expected_for_
 
 
 async def test_who_takes_no_lease_refuses_with_the_reason(table: LeaseTable) -> None:
-    settings = CurrentSettings(LeaseSettings("app", table.name, "me"), STREAM)
+    settings = CurrentSettings(LeaseSettings("app", table.name, "me"), STREAM, {})
     clock = Clock()
     moves = MovesHere(table, HeldLeases(settings, clock, SILENT), settings, clock)
     asked(table, "s", "me")
