@@ -47,7 +47,7 @@ from kainite.log.views.unit_table import LogRow
 from kainite.observe.cloudwatch import CloudWatch
 from kainite.observe.metric import RECORDS_PROCESSED
 from kainite.operations.history import read_history
-from kainite.operations.leases import Patience, change_lease
+from kainite.operations.leases import AnswerPatience, change_lease
 from kainite.operations.operation import RestartChild
 from kainite.owner.audit.s3 import S3Audit
 from kainite.owner.mount import mount
@@ -365,7 +365,7 @@ def ask_for_a_restart(aws: Aws, worker: LeaseTable) -> None:
     assert lease is not None
     assert worker.take(lease, "w") is not None
     table = LeaseTable(aws.client("dynamodb"), aws.application)
-    outcome = change_lease(table, RestartChild(SHARD), "ada", Patience(0.1, 0.1))
+    outcome = change_lease(table, RestartChild(SHARD), "ada", AnswerPatience(0.1, 0.1))
     assert outcome.result is OperationResult.REFUSED
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kainite.log.format.entry import OperationResult
-from kainite.operations.leases import Patience, change_lease
+from kainite.operations.leases import AnswerPatience, change_lease
 from kainite.operations.operation import MoveLease, RestartChild
 from support.fleet_world import Daemon, Fleet, fleet
 from support.names import unique
@@ -71,14 +71,14 @@ def test_a_lease_is_moved_and_a_child_restarted_by_command_while_records_flow(wo
         fleet.eventually(lambda: fleet.balanced_among("one", "two"), "two are not balanced")
         fleet.caught_up()
         shard = min(lease.key for lease in fleet.table.scan() if lease.owner == "one")
-        moved = change_lease(fleet.table, MoveLease(shard, "two"), "ada", Patience(60, 60))
+        moved = change_lease(fleet.table, MoveLease(shard, "two"), "ada", AnswerPatience(60, 60))
         assert (moved.result, moved.sentence.startswith("worker two holds the lease")) == (OperationResult.DONE, True)
         fleet.caught_up()
         fleet.eventually(lambda: fleet.balanced_among("one", "two"), "another shard is not given for it")
         (there,) = [lease.owner for lease in fleet.table.scan() if lease.key == shard]
         assert there == "two", "it stays where it was moved to"
         before = {call.pid for call in fleet.calls() if call.shard == shard}
-        restarted = change_lease(fleet.table, RestartChild(shard), "ada", Patience(60, 60))
+        restarted = change_lease(fleet.table, RestartChild(shard), "ada", AnswerPatience(60, 60))
         assert restarted.result is OperationResult.DONE, restarted.sentence
         fleet.caught_up()
         fleet.pass_time(20)

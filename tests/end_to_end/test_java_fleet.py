@@ -11,7 +11,7 @@ import pytest
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.leases.table.request import LeaseRequest, RequestKind
-from kainite.operations.leases import Patience, change_lease
+from kainite.operations.leases import AnswerPatience, change_lease
 from kainite.operations.operation import RestartChild
 from support.java_kcl import AS_2X, Application, kill, terminate
 from support.kinesis_local import client_of, kinesis_local
@@ -99,7 +99,7 @@ def test_java_knows_no_requests_and_its_writes_leave_kainites_attributes_where_t
         traffic.flow()
         traffic.arrives("a record after Java took the leases")
         app.eventually(lambda: app.payloads() >= traffic.put and checkpointed(app), "Java's checkpoint")
-        refused = change_lease(app.table, RestartChild(shards[0]), "ada", Patience(8, 8))
+        refused = change_lease(app.table, RestartChild(shards[0]), "ada", AnswerPatience(8, 8))
         assert "worker java renews the lease and has not taken the request up within 8 s" in refused.sentence
         leases = app.leases()
     assert {lease.owner for lease in leases.values()} == {"java"}

@@ -29,7 +29,7 @@ TAKEN_UP_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class AnswerPatience:
     """How long the answer to a request is waited for.
 
     Attributes:
@@ -41,7 +41,7 @@ class Patience:
     carried_out: float
 
 
-def patience(operation: LeaseOperation, failover: float, grace: float) -> Patience:
+def patience(operation: LeaseOperation, failover: float, grace: float) -> AnswerPatience:
     """Returns how long an answer may take.
 
     Args:
@@ -50,7 +50,7 @@ def patience(operation: LeaseOperation, failover: float, grace: float) -> Patien
         grace: seconds that a child has to end.
     """
     times = 1 if isinstance(operation, RestartChild) else 3
-    return Patience(times * failover + TAKEN_UP_S, grace + 2 * failover + TAKEN_UP_S)
+    return AnswerPatience(times * failover + TAKEN_UP_S, grace + 2 * failover + TAKEN_UP_S)
 
 
 def preview_lease(table: LeaseTable, operation: LeaseOperation) -> Preview:
@@ -81,7 +81,7 @@ def kind_and_lease(operation: LeaseOperation) -> tuple[OperationKind, str]:
     return OperationKind.MOVE_LEASE, f"{operation.shard} to {operation.worker}"
 
 
-def change_lease(table: LeaseTable, operation: LeaseOperation, who: str, limits: Patience) -> OperationOutcome:
+def change_lease(table: LeaseTable, operation: LeaseOperation, who: str, limits: AnswerPatience) -> OperationOutcome:
     """Has an operation on a lease carried out; returns what has become of it.
 
     Raises:
@@ -96,7 +96,7 @@ def change_lease(table: LeaseTable, operation: LeaseOperation, who: str, limits:
     if asked is None:
         return OperationOutcome(OperationResult.REFUSED, f"shard {operation.shard} has no lease any more")
     try:
-        return _Asked(table, asked, request, limits).outcome()
+        return _WaitedRequest(table, asked, request, limits).outcome()
     except BaseException:
         with contextlib.suppress(KainiteError):
             _withdraw(table, operation.shard, request.id)
@@ -129,10 +129,10 @@ def _withdraw(table: LeaseTable, shard: str, request_id: str) -> bool:
     return False
 
 
-class _Asked:
+class _WaitedRequest:
     """A request that is waited for."""
 
-    def __init__(self, table: LeaseTable, lease: Lease, request: LeaseRequest, limits: Patience) -> None:
+    def __init__(self, table: LeaseTable, lease: Lease, request: LeaseRequest, limits: AnswerPatience) -> None:
         self._table = table
         self._first = lease
         self._request = request

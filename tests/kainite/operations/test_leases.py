@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +16,7 @@ from kainite.leases.table.request import LeaseRequest, RequestState
 from kainite.log.format.entry import OperationResult
 from kainite.operations import leases as of_leases
 from kainite.operations.carrying_out import Operations
-from kainite.operations.leases import Patience, change_lease, patience
+from kainite.operations.leases import AnswerPatience, change_lease, patience
 from kainite.operations.operation import LeaseOperation, MoveLease, RestartChild
 from kainite.settings import load
 from kainite.store.dynamodb import DynamoDBStore
@@ -25,8 +24,8 @@ from support.lease_commands import LeaseCommands
 from support.names import unique
 
 FIRST = "shardId-000000000000"
-SOON = Patience(0.5, 0.5)
-LONG = Patience(30, 30)
+SOON = AnswerPatience(0.5, 0.5)
+LONG = AnswerPatience(30, 30)
 RESTART, MOVE = RestartChild(FIRST), MoveLease(FIRST, "w2")
 
 Step = Callable[[LeaseRequest], LeaseRequest | None]
@@ -57,7 +56,7 @@ def to(state: RequestState, said: str = "") -> Step:
     return lambda request: request.now(state, said)
 
 
-def change(world: LeaseCommands, operation: LeaseOperation, limits: Patience) -> tuple[OperationResult, str]:
+def change(world: LeaseCommands, operation: LeaseOperation, limits: AnswerPatience) -> tuple[OperationResult, str]:
     outcome = change_lease(world.table, operation, "ada", limits)
     return outcome.result, outcome.sentence
 
@@ -107,7 +106,7 @@ def test_a_target_that_does_not_answer_is_told(world: LeaseCommands) -> None:
 
 def test_a_target_has_accepted_and_a_java_holder_is_told(world: LeaseCommands) -> None:
     with world.renewing(world.hold(FIRST)), answering(world.table, to(RequestState.ACCEPTED)):
-        result, said = change(world, MOVE, Patience(2, 2))
+        result, said = change(world, MOVE, AnswerPatience(2, 2))
     assert result is OperationResult.REFUSED
     assert "worker w renews the lease and has not taken the request up" in said
     assert request_left(world) is None
@@ -130,7 +129,7 @@ def test_what_is_under_way_is_not_withdrawn(
 ) -> None:
     world.hold(FIRST)
     with answering(world.table, to(state)):
-        result, sentence = change(world, operation, Patience(30, 0.5))
+        result, sentence = change(world, operation, AnswerPatience(30, 0.5))
     assert result is OperationResult.ASKED
     assert sentence.startswith(said)
     left = request_left(world)
@@ -181,8 +180,8 @@ def test_where_nobody_can_be_asked_nothing_is_left(
 
 
 def test_a_move_may_take_rounds_of_the_target_and_the_childs_grace() -> None:
-    assert patience(RESTART, 10, 30) == Patience(15, 55)
-    assert patience(MOVE, 10, 30) == Patience(35, 55)
+    assert patience(RESTART, 10, 30) == AnswerPatience(15, 55)
+    assert patience(MOVE, 10, 30) == AnswerPatience(35, 55)
 
 
 def test_it_is_recorded_with_who_why_and_what_became_of_it(world: LeaseCommands, dynamodb: Any) -> None:
@@ -203,20 +202,3 @@ def test_it_is_recorded_with_who_why_and_what_became_of_it(world: LeaseCommands,
         "ada", "hangs", "restart a child", FIRST, "done", "child 7 has begun"
     )  # fmt: skip
     assert (moved.what, moved.about, moved.result) == ("move a lease", f"{FIRST} to w", "refused")
-
-
-def test_the_commands_say_what_became_of_it(world: LeaseCommands) -> None:
-    world.hold(FIRST)
-    with answering(world.table, to(RequestState.WORKING), to(RequestState.DONE, "child 7 has begun")):
-        done = world.kainite("restart-child", FIRST, answer="y\n")
-    assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "child 7 has begun")
-    assert "This will end the child" in done.stdout
-    aborted = world.kainite("move", FIRST, "w2", answer="n\n")
-    assert aborted.exit_code == 1
-    refused = world.kainite("move", FIRST, "w", "--yes")
-    assert (refused.exit_code, refused.stderr.strip()) == (1, f"kainite: refused: worker w has shard {FIRST} already")
-    shown = world.kainite("show", "--json").stdout
-    assert '"asked": null' in shown
-    began = time.monotonic()
-    assert world.kainite("restart-child", "shardId-9", "--yes").exit_code == 1
-    assert time.monotonic() - began < 20

@@ -110,7 +110,7 @@ async def test_the_log_is_handed_over_after_the_answer_and_not_again_by_the_next
 async def test_the_log_is_handed_over_although_the_answer_cannot_be_written(
     log: OwnedLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the record would say that it is done, and the same owner would go on."""
+    """Shows that the record is true: it says that the hand-over is done."""
 
     def away(*_: object) -> None:
         raise LogUnavailableError("away")

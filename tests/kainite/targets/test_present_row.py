@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from kainite.base.errors import SettingsError, TargetUnavailableError
+from kainite.targets import present_row
 from kainite.targets.mariadb.connection import connect as connect_to_mariadb
 from kainite.targets.postgresql.connection import connect as connect_to_postgresql
-from kainite.targets.present_row import RowAsked, names_of, read_present_rows, rows_of_deltas
+from kainite.targets.present_row import PresentRow, RowAsked, names_of, read_present_rows, rows_beside, rows_of_deltas
 
 Run = Callable[[str], None]
 
@@ -55,16 +55,6 @@ def test_a_row_is_found_by_its_key_as_texts_in_the_tables_order(database: tuple[
     assert [list(row) for row in found[:2] if row] == [["z", "id", "part", "v", "w"]] * 2
 
 
-def test_a_value_that_its_column_cannot_take_spoils_no_other_look(postgres: str) -> None:
-    with connect_to_postgresql(postgres, "test") as connection:
-        connection.execute('CREATE SCHEMA "od.d"')
-        connection.execute('CREATE TABLE "od.d"."t.x" (id int PRIMARY KEY, doc jsonb)')
-        connection.execute("""INSERT INTO "od.d"."t.x" VALUES (1, '{"a": 1.50}')""")
-    wanted: list[dict[str, Any]] = [{"id": "no number"}, {"id": 1}]
-    found = read_present_rows(postgres, [RowAsked("od.d.t.x", key) for key in wanted])
-    assert found == (None, {"id": "1", "doc": '{"a": 1.50}'})
-
-
 @pytest.mark.parametrize("target", ["postgresql://u:geheim@127.0.0.1:1/d", "mariadb://u:geheim@127.0.0.1:1/d"])
 def test_a_server_that_does_not_answer_is_told_without_its_secret(target: str) -> None:
     with pytest.raises(TargetUnavailableError) as told:
@@ -82,3 +72,14 @@ def test_which_rows_deltas_name() -> None:
     assert rows_of_deltas(deltas) == [RowAsked("t", {"id": 1}), None, None, None]
     assert names_of("a.b.c") == [("a.b.c",), ("a", "b.c"), ("a.b", "c")]
     assert names_of(".t.") == [(".t.",)]
+
+
+def test_deltas_without_a_key_are_not_asked_for_and_keep_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(_: str, asked: Sequence[RowAsked]) -> tuple[PresentRow | None, ...]:
+        return tuple({"id": str(one.key["id"])} for one in asked)
+
+    monkeypatch.setattr(present_row, "read_present_rows", found)
+    deltas = [{"table": "t", "row": {"id": 1}}, {"table": "t", "key": {"id": 2}}]
+    assert rows_beside("postgresql://u@127.0.0.1/d", deltas) == [None, {"id": "2"}]
+    with pytest.raises(SettingsError, match="set target"):
+        rows_beside(None, deltas)

@@ -42,7 +42,7 @@ def restart(consumer: ShardConsumer) -> Told:
 async def test_a_hung_child_is_ended_and_the_next_one_gets_its_records_again_and_nothing_is_blamed(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A pause of 100 s after failures would be noticed, and so would a batch that is poison at once."""
+    """Sets a pause of 100 s after failures, and lets a batch be poison at once, so that either would be noticed."""
     caplog.set_level(logging.INFO)
     store, hung, transcript = MemoryStore(), tmp_path / "hung", tmp_path / "transcript"
     script = {

@@ -248,7 +248,7 @@ async def test_a_lease_that_was_lost_while_the_child_ended_is_not_given_away(kee
 async def test_a_lease_that_comes_back_is_taken_at_once_by_the_worker_that_had_lost_it(
     keep: Keep, table: LeaseTable, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Otherwise it would be taken for one that another process of the same name holds, and left until it expires."""
+    """Shows that it is not taken for one that another process of the same name holds, and left until it expires."""
     async with running(keep("b", 60)) as b:
         held = (await gain_all(b, 2))[FIRST]
         stored = table.get(FIRST)
