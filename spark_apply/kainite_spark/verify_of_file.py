@@ -17,7 +17,8 @@ from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.cli.terminal import say
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
-from kainite.replicate.ends import ReplicaEnds, ends_of, target_session
+from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.ends import ReplicaEnds, target_session
 from kainite.replicate.ends_compared import tables_to_compare
 from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.repair import Repair, RepairOutcome

@@ -144,7 +144,7 @@ def test_comparisons_are_made_again_and_again_until_nobody_wants_them(
         made.catch_up(1)
         with made.living(), monkeypatch.context() as patched:
             patched.setattr(verify_cli, "Repeating", stops_after(1))
-            assert kainite("verify", "-p", file, "--every")[0] == 0
+            assert kainite("verify", "--every", "-p", file)[0] == 0  # as a duty's command has it
         found = read_replica(postgres, "log/0")
         assert (found.verdict, found.every, found.is_late) == ("equal", 60.0, False)
         assert kainite("verify", "--every", "never", "-p", file)[0] == 0
