@@ -18,8 +18,10 @@ from kainite.base.errors import KainiteError
 from kainite.console.batches import MicroBatchRing
 from kainite.console.figures import FigureRing
 from kainite.console.lock_watch import LockWatch
+from kainite.console.rarely import Rarely
 from kainite.log.views.followed_units import FollowedUnits
 from kainite.operations.carrying_out import Operations
+from kainite.replicate.asked_target import asking
 from kainite.settings import Settings
 from kainite.settings.kinds.target_kinds import kind_of
 from kainite.store.dynamodb import DynamoDBStore
@@ -28,6 +30,9 @@ from kainite.verdict.reading import FactsReader, hurried
 
 FACTS_S: Final = 1.5
 UNITS_S: Final = 1.0
+REPLICA_S: Final = 15.0
+"""Seconds between two questions to a replica's target: its tables, its latest comparison."""
+
 READ_S: Final = 5.0
 """Seconds for an answer with a part of the log, which takes longer than one item."""
 
@@ -74,7 +79,8 @@ class ObservedApplication:
         """Held by whoever looks at the units, which a reading changes."""
         self.operations = Operations(settings)
         self.locks = LockWatch(settings.apply.target or "")
-        self._facts = FactsReader(settings, str(file), wait=0.0)
+        ask = asking(settings)
+        self._facts = FactsReader(settings, str(file), wait=0.0, replica=Rarely(ask, REPLICA_S) if ask else None)
         self._facts_lock = threading.Lock()
         self._verdict: ApplicationVerdict | None = None
         self._judged = 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import PurePath
 from typing import Final
@@ -11,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kainite.console.pages.frame import PageFrame
-from kainite.fleet.model.records import Duty
+from kainite.fleet.model.records import Duty, DutyKind, Work
 from kainite.verdict.judging import ApplicationVerdict
 
 MOST_STILL: Final = 50
@@ -50,9 +49,12 @@ def duties_of_tables(verdict: ApplicationVerdict) -> list[Duty]:
     """Returns the duties that verify the target or load tables of it, by name: who starts one has it done now."""
     fleet = verdict.facts.fleet
     duties = fleet.picture.duties if fleet is not None and fleet.picture is not None else {}
-    return [duty for _, duty in sorted(duties.items()) if _is_of_tables(duty.work.command)]
+    return [duty for _, duty in sorted(duties.items()) if _is_of_tables(duty.work)]
 
 
-def _is_of_tables(command: Sequence[str]) -> bool:
+def _is_of_tables(work: Work) -> bool:
+    command = work.command
+    if work.kind == DutyKind.VERIFY:
+        return True
     words = tuple(command[1:3]) if command and PurePath(command[0]).name == "kainite" else ()
     return words[:1] == ("verify",) or words in (("replicate", "load"), ("replicate", "reload"), ("replicate", "add"))

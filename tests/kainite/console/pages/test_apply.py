@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
+from kainite.console.access import Visitor
+from kainite.console.lock_watch import LockWaits
+from kainite.console.observed import LogReading
 from kainite.console.pages.apply import duties_of_tables
-from kainite.fleet.model.records import Duty, Picture, Work
-from kainite.verdict.facts import FleetFacts
+from kainite.console.rendering import environment
+from kainite.fleet.model.records import Duty, DutyKind, Picture, Work
+from kainite.targets.lock_waits import LockHolder, LockWait
+from kainite.verdict.facts import FleetFacts, ReplicaFacts
 from kainite.verdict.judging import judge
 from support.console_world import allow, served_console
 from support.log_cli import LogWorld
@@ -33,7 +39,26 @@ def test_duties_that_verify_or_load_are_those_that_kainite_runs() -> None:
         "cut": ("kainite", "replicate", "cutover"),
         "none": (),
     }
-    picture = Picture({}, {name: Duty(name, Work(command=command)) for name, command in commands.items()}, None)
+    duties = {name: Duty(name, Work(command=command)) for name, command in commands.items()}
+    picture = Picture({}, {**duties, "verify": Duty("verify", Work(DutyKind.VERIFY))}, None)
     verdict = judge(well(fleet=FleetFacts(picture)))
-    assert [duty.name for duty in duties_of_tables(verdict)] == ["again", "check"]
+    assert [duty.name for duty in duties_of_tables(verdict)] == ["again", "check", "verify"]
     assert duties_of_tables(judge(well())) == []
+
+
+def test_locks_tables_comparisons_and_duties_are_shown() -> None:
+    holder = LockHolder(4712, "ann psql", "idle in transaction", 3600.0, "UPDATE item SET v = …")
+    replica = ReplicaFacts(
+        load="live", loading=("sales.line",), failed=(("sales.order", "no such column"),), verdict="different",
+        summary="3 of 9 rows differ", age=7200.0, every=86_400.0,
+    )  # fmt: skip
+    picture = Picture({}, {"verify": Duty("verify", Work(DutyKind.VERIFY))}, None)
+    verdict = judge(well(replica=replica, fleet=FleetFacts(picture)))
+    application = SimpleNamespace(name="app", has_log=True)
+    page = environment("").get_template("apply.html").render(
+        app=application, apps=["app"], visitor=Visitor("ada", may_act=True), version="1", verdict=verdict, now_ms=0,
+        live=True, path="apply", here="", prefix="", reading=LogReading(True), paused="", batches=(), waiting=[],
+        locks=LockWaits((LockWait(4711, 12.0, "INSERT INTO item …", (holder,)),)), duties=duties_of_tables(verdict),
+    )  # fmt: skip
+    words = ("session 4712", "idle in transaction", "sales.line", "no such column", "3 of 9 rows differ", "start now")
+    assert [each for each in words if each not in page] == []
