@@ -6,6 +6,8 @@ LOCALSTACK_PORT ?= 4566
 INPUTS ?= 100000
 ROUNDS ?= 100
 BENCHMARKS ?= $(wildcard benchmarks/*.py)
+AFTER ?= HEAD
+TURNS ?= 6
 SEEDS ?= 1000
 FIRST ?= 0
 JOBS ?= $(shell nproc)
@@ -27,8 +29,10 @@ pip_install = $(BIN)/uv pip install --quiet --constraint hashes.txt --build-cons
 
 simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --jobs $(JOBS)
 
+benchmarks = PYTHONPATH=benchmarks $(BIN)/python -m runs
+
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-images test-pythons check format fuzz validate bench pins docs dist sbom audit clean
+.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-images test-pythons check format fuzz validate bench bench-compare pins docs dist sbom audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,8 +113,11 @@ validate: setup ## Run the log for applications under chaos for long: make valid
 fuzz: peers ## Feed broken bytes to whatever reads bytes from outside: make fuzz INPUTS=100000
 	KAINITE_FUZZ_INPUTS=$(INPUTS) $(BIN)/pytest -n $(TEST_JOBS) tests/fuzz -k broken_input
 
-bench: setup ## Run the benchmarks: make bench BENCHMARKS=benchmarks/apply.py
-	@for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done
+bench: setup ## Run the benchmarks and record their figures: make bench BENCHMARKS=benchmarks/apply.py
+	@$(benchmarks) record $(BENCHMARKS)
+
+bench-compare: setup ## Compare two commits: make bench-compare BENCHMARK=benchmarks/log_codec.py BEFORE=v1 AFTER=HEAD
+	@$(benchmarks) compare $(BEFORE) $(AFTER) $(BENCHMARK) --turns $(TURNS) --given "$(WITH)"
 
 docs: setup ## Write the generated pages of docs/ anew
 	$(BIN)/python tools/settings_docs.py

@@ -48,6 +48,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import psycopg
+from runs.machine import warn_unless_quiet
 
 from kainite.aws.clients import client
 from kainite.base.position import Position
@@ -454,6 +455,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    warn_unless_quiet()
     if options.folding:
         show_folding(compare_folding(options), options.json)
         return

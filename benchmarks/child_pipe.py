@@ -32,6 +32,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from runs.machine import warn_unless_quiet
+
 from kainite_demo.services import moto
 
 HERE = Path(__file__).parent
@@ -230,6 +232,7 @@ def main() -> None:
     options = parser.parse_args()
     if any(options.records % (shards * RECORDS_A_REPLY) for shards in options.shards):
         parser.error("--records must be a multiple of 10,000 × shards")
+    warn_unless_quiet()
     results = run(options.shards, options.records)
     if options.json:
         *runs, boto3 = results

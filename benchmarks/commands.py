@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import boto3
+from runs.machine import warn_unless_quiet
 
 from kainite.base.clock import epoch_ms
 from kainite.leases.table.lease import Lease
@@ -131,6 +132,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    warn_unless_quiet()
     found = measure(options.units, options.rounds)
     if options.json:
         print(json.dumps({name: asdict(value) for name, value in found.items()}))

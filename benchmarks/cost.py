@@ -38,6 +38,8 @@ sys.path.insert(
     0, str(Path(__file__).parents[1] / "tests")
 )  # Kinesis is played, and peers are started, as in the tests
 
+from runs.machine import warn_unless_quiet
+
 from support.dynamodb_local import dynamodb_local
 from support.java_kcl import AS_2X, Application
 from support.kinesis_double import KinesisDouble
@@ -244,6 +246,7 @@ def main() -> None:
     parser.add_argument("--java", action="store_true", help="Amazon's daemon too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args()
+    warn_unless_quiet()
     os.environ |= {"AWS_ACCESS_KEY_ID": "benchmark", "AWS_SECRET_ACCESS_KEY": "benchmark"}
     os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
     costs: list[Cost] = []

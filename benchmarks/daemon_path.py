@@ -29,6 +29,7 @@ from pathlib import Path
 import javaproperties
 import psutil
 import psycopg
+from runs.machine import warn_unless_quiet
 from whole_way import served, write_stream
 from whole_way_parts.daemon import await_events, daemon_settings
 from whole_way_parts.processes import cpu_of, peak_mb_of
@@ -162,6 +163,7 @@ def main() -> None:
     parser.add_argument("--endpoint", help="address of a DynamoDB; moto's server by default")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    warn_unless_quiet()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that all processes end with this one
     results = [measure(MIXES[name], options.units, options.shards, options.endpoint) for name in options.mixes]
     if options.json:

@@ -18,6 +18,8 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from runs.machine import warn_unless_quiet
+
 
 @dataclass(frozen=True)
 class Result:
@@ -69,6 +71,7 @@ def main() -> None:
     parser.add_argument("--full-rate", type=int, default=1000, help="transactions a second, for the throughput")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    warn_unless_quiet()
     results = measure(options)
     if options.json:
         print(json.dumps([asdict(result) for result in results]))

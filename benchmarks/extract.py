@@ -27,6 +27,7 @@ from typing import Any, cast
 import boto3
 import orjson
 from botocore.awsrequest import AWSResponse, HeadersDict
+from runs.machine import warn_unless_quiet
 
 from kainite.base.retry import Backoff
 from kainite.extract.cycles.cyclic_extraction import CyclicExtraction
@@ -204,6 +205,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--extract", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    warn_unless_quiet()
     if options.extract is not None:
         extractor(options.extract, options.reading / 1000)
         return

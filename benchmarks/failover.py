@@ -31,6 +31,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from runs.machine import warn_unless_quiet
+
 from kainite.base.errors import KainiteError
 from kainite.base.process_identity import this_process
 from kainite.peers.access import LOG_USER, Access
@@ -175,6 +177,7 @@ def main() -> None:
     parser.add_argument("--member", help=argparse.SUPPRESS)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    warn_unless_quiet()
     if options.member:
         asyncio.run(member(options.member, options.worker))
         return

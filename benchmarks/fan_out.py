@@ -28,6 +28,7 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
+from runs.machine import warn_unless_quiet
 
 from kainite.base.checkpoint import TRIM_HORIZON
 from kainite.base.time_limit import time_limit
@@ -141,6 +142,7 @@ def main() -> None:
     parser.add_argument("--arrivals", type=int, default=100, help="records that arrive one by one")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    warn_unless_quiet()
     os.environ.setdefault("AWS_ACCESS_KEY_ID", "benchmark")
     os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "benchmark")
     size = given.records, given.bytes, given.arrivals

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from runs.machine import warn_unless_quiet
 
 from kainite.base.position import Position
 from kainite.peers.access import Access
@@ -199,6 +200,7 @@ def main() -> None:
     parser.add_argument("--settle", type=float, default=5.0, help="seconds before and behind the units, unmeasured")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    warn_unless_quiet()
     with tempfile.TemporaryDirectory() as folder, services.moto(Path(folder) / "moto.log") as server:
         endpoint = server()
         results = [asyncio.run(measured(endpoint, f"log-{fed}", options, fed=fed)) for fed in (False, True)]

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from runs.machine import warn_unless_quiet
 
 from kainite.base.errors import FleetError
 from kainite.fleet.model.records import Duty, Picture, Record, Work
@@ -253,6 +254,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    warn_unless_quiet()
     result: dict[str, Any]
     if given.kills:
         os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")

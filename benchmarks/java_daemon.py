@@ -30,6 +30,7 @@ from typing import Any
 
 import boto3
 from child_pipe import CREDENTIALS, HERE, PATIENCE_S, cpu_and_peak
+from runs.machine import warn_unless_quiet
 
 from kainite_demo.services import moto
 
@@ -132,6 +133,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.records % (PUT * SHARDS):
         parser.error(f"--records must be a multiple of {PUT * SHARDS}")
+    warn_unless_quiet()
     os.environ.update(CREDENTIALS)
     results = run(options.records)
     print(json.dumps([asdict(each) for each in results], indent=2) if options.json else table(results))

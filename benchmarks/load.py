@@ -35,6 +35,7 @@ from typing import Final
 import psutil
 import psycopg
 from pyspark import SparkContext
+from runs.machine import warn_unless_quiet
 
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.replicate import ledger
@@ -249,6 +250,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    warn_unless_quiet()
     for line in run(given.rows, given.databases, given.methods):
         print(json.dumps(asdict(line)) if given.json else _text(line), flush=True)
 

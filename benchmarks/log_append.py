@@ -36,6 +36,7 @@ from typing import Any
 
 import boto3
 import orjson
+from runs.machine import warn_unless_quiet
 
 from kainite.base.position import Position
 from kainite.owner.mount import mount
@@ -203,6 +204,7 @@ def main() -> None:
     parser.add_argument("--endpoint", help="a DynamoDB to use instead of moto's server")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    warn_unless_quiet()
     os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     with contextlib.nullcontext(options.endpoint) if options.endpoint else moto_server() as endpoint:
         log = measure_log(endpoint, fragments(options.units), options.stripes)

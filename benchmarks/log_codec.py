@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from runs.machine import warn_unless_quiet
+
 from kainite.base.position import Position
 from kainite.log.collecting.collect import collect
 from kainite.log.format.batch_codec import decode, encode
@@ -100,6 +102,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    warn_unless_quiet()
     gc.disable()
     fragments = units(options.units)
     rounds = [measure(fragments) for _ in range(options.rounds)]

@@ -23,6 +23,8 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from runs.machine import warn_unless_quiet
+
 from kainite.base.position import Position
 from kainite.base.process_identity import this_process
 from kainite.log.client import LogClient
@@ -208,6 +210,7 @@ def main() -> None:
     for hidden in ("number", "appends"):
         parser.add_argument(f"--{hidden}", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    warn_unless_quiet()
     if options.client:
         asyncio.run(client(options.client, options.number, options.appends))
     else:

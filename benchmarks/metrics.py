@@ -13,6 +13,8 @@ import json
 import time
 from typing import Any
 
+from runs.machine import warn_unless_quiet
+
 from kainite.observe.cloudwatch import CloudWatch
 from kainite.observe.health import HealthLimits, judge_shard
 from kainite.observe.meter import SILENT, Meter
@@ -66,6 +68,7 @@ def main() -> int:
     parser.add_argument("--shards", type=int, default=200)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    warn_unless_quiet()
     found = measure(arguments.observations, arguments.shards)
     if arguments.json:
         print(json.dumps(found))

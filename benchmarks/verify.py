@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
+from runs.machine import warn_unless_quiet
 
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.replicate.ends import ReplicaEnds
@@ -226,6 +227,7 @@ def main() -> None:
     parser.add_argument("--databases", nargs="+", choices=list(DATABASES), default=list(DATABASES))
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    warn_unless_quiet()
     found = list(_told(run(given.rows, given.databases), quiet=given.json))
     if given.json:
         print(json.dumps([asdict(line) for line in found]))

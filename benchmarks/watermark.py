@@ -25,6 +25,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 
 from log_service import SETTINGS, DroppingStore
+from runs.machine import warn_unless_quiet
 
 from kainite.base.clock import boot_seconds
 from kainite.base.position import Position
@@ -184,6 +185,7 @@ def main() -> None:
     parser.add_argument("--units", type=int, default=5_000)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    warn_unless_quiet()
     found = asyncio.run(measured(given))
     if given.json:
         print(json.dumps(found))

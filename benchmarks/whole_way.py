@@ -47,6 +47,7 @@ from statistics import median
 import javaproperties
 import psutil
 import psycopg
+from runs.machine import warn_unless_quiet
 from whole_way_parts.daemon import await_events, daemon_settings
 from whole_way_parts.processes import cpu_of, peak_mb_of, pipeline, postgres_tree
 from whole_way_parts.units import MIXES, Mix, records, rendered, statement, uow
@@ -348,6 +349,7 @@ def main() -> None:
     parser.add_argument("--no-baselines", dest="baselines", action="store_false")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    warn_unless_quiet()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that all processes end with this one
     results = []
     for result in run(options):

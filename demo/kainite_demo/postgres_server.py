@@ -47,14 +47,26 @@ def postgres(folder: Path, **settings: str) -> Iterator[str]:
     Raises:
         DemoError: the server does not start; the message carries the end of its log.
     """
+    user = made_folder(folder)
+    with _signals_held():
+        authentication = ("--auth=trust", "--encoding=UTF8", "--username=postgres")
+        run_program(folder, user, "initdb", *authentication, "--no-sync", "--pgdata", str(folder))
+    with serving(folder, user, {**_THROWAWAY, **settings}) as url:
+        yield url
+
+
+def made_folder(folder: Path) -> str | None:
+    """Makes the folder of a server; returns the user that the server runs as, None for the present one."""
     if len(str(folder / ".s.PGSQL.5432")) > _LONGEST_SOCKET:
         raise DemoError(f"{folder}: too long a path for a socket; set TMPDIR to a shorter one")
     folder.mkdir(parents=True)
-    user = _prepare_for_root(folder) if os.geteuid() == 0 else None
-    authentication = ("--auth=trust", "--encoding=UTF8", "--username=postgres")
-    with _signals_held():
-        _run(folder, user, "initdb", *authentication, "--no-sync", "--pgdata", str(folder))
-    _configure(folder, {**_THROWAWAY, "unix_socket_directories": str(folder), **settings})
+    return _prepare_for_root(folder) if os.geteuid() == 0 else None
+
+
+@contextmanager
+def serving(folder: Path, user: str | None, settings: Mapping[str, str]) -> Iterator[str]:
+    """Runs the server of a folder with data; gives its connection URL; raises as :func:`postgres`."""
+    _configure(folder, {"unix_socket_directories": str(folder), **settings})
     try:
         with _signals_held():
             _pg_ctl(folder, user, "start", "--log", str(folder / "log"))
@@ -68,9 +80,10 @@ def _runs(folder: Path) -> bool:
     """Returns whether the server still runs; it may have been killed."""
     try:
         pid = int((folder / "postmaster.pid").read_text().partition("\n")[0])
-    except (FileNotFoundError, ValueError):
+        # One that was killed stays as a zombie where nobody waits for it, as in some containers.
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
         return False
-    return psutil.pid_exists(pid)
 
 
 def programs() -> Path:
@@ -97,10 +110,10 @@ def _prepare_for_root(folder: Path) -> str:
 
 
 def _pg_ctl(folder: Path, user: str | None, command: str, *options: str) -> None:
-    _run(folder, user, "pg_ctl", command, "--wait", "--silent", "--pgdata", str(folder), *options)
+    run_program(folder, user, "pg_ctl", command, "--wait", "--silent", "--pgdata", str(folder), *options)
 
 
-def _run(folder: Path, user: str | None, program: str, *arguments: str) -> None:
+def run_program(folder: Path, user: str | None, program: str, *arguments: str) -> None:
     """Runs one of PostgreSQL's programs; raises DemoError with the end of its log if it fails."""
     # Not a pipe for its output: the server that it starts would hold the pipe open.
     path = folder.with_name(f"{folder.name}-{program}.log")

@@ -17,7 +17,7 @@ from kainite.settings import ExtractOffsets
 from kainite_demo import pgbench, services
 from kainite_demo.processes import Process
 
-PRECEDENCE, DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "precedence", "daemon", "apply job", "extractor", "pgbench"
+DAEMON, APPLY_JOB, EXTRACTOR, PGBENCH = "daemon", "apply job", "extractor", "pgbench"
 CONSOLE = "console"
 
 
@@ -118,7 +118,6 @@ def processes(layout: RunLayout, options: RunOptions) -> dict[str, Process]:
     kainite = [sys.executable, "-m", "kainite", "--log-format", "json"]
     settings = ["-p", str(layout.settings)]
     commands: dict[str, Sequence[str]] = {
-        PRECEDENCE: [*kainite, "precedence", *settings, "--write", str(layout.catalogue)],
         **{name: [*kainite, "run", *settings, "--worker-id", _worker_id(name)] for name in daemon_names(options)},
         APPLY_JOB: [*kainite, "apply", *settings],
         EXTRACTOR: [*kainite, "extract", *settings],
@@ -128,7 +127,7 @@ def processes(layout: RunLayout, options: RunOptions) -> dict[str, Process]:
     if options.source is SourceKind.DSQL:
         commands[EXTRACTOR] = dsql_command(layout, options)
     env = services.environment(layout.folder)
-    needed = {PRECEDENCE, PGBENCH, CONSOLE, *ready_events(options)}
+    needed = {PGBENCH, CONSOLE, *ready_events(options)}
     return {name: Process(name, command, layout.folder, env) for name, command in commands.items() if name in needed}
 
 

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from kainite.base.errors import DemoError, KainiteError
-from kainite.capture.postgresql.offset import Offset
-from kainite.capture.postgresql.replication import SourceSlot, create_slot
-from kainite.extract.offsets.place import Place
+from kainite.capture.postgresql.replication import SourceSlot
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_demo import invariant, pgbench, services
 from kainite_demo.compare import compare
 from kainite_demo.fleet_watch import FleetWatch
+from kainite_demo.initial_copy import bring_rows, make_tables
 from kainite_demo.json_lines import JsonLinesFile
 from kainite_demo.latency import latencies, percentile
 from kainite_demo.load import Load
@@ -33,7 +32,6 @@ from kainite_demo.progress import Display
 from kainite_demo.run_layout import (
     CONSOLE,
     EXTRACTOR,
-    PRECEDENCE,
     RunLayout,
     RunOptions,
     SourceKind,
@@ -125,15 +123,15 @@ def _prepare(
 ) -> None:
     """Starts and fills everything that the load needs."""
     services.create_stream(services.kinesis_client(layout.endpoint), layout.name, options.shards)
-    pgbench.create_tables(layout.target)
     write_settings(layout, options)
-    running[PRECEDENCE].start()
-    running[PRECEDENCE].wait(_READY_LIMIT)
+    make_tables(layout, options.source)
     if not options.fleet:
         # The daemon and the apply job start slowly: they get ready during the copy.
         _start(options, running, display)
-    display.say(f"filling the source (scale {options.scale}) and copying it to the target")
-    _initial_copy(layout, options.scale)
+    display.say(f"filling the source (scale {options.scale}) and loading the target")
+    pgbench.fill(layout.source.url, options.scale)
+    bring_rows(layout, options.source)
+    invariant.make_quick(layout.target)
     if options.fleet:
         # An extractor of the fleet's starts with its daemon, and needs the slot and the offset file.
         _start(options, running, display)
@@ -160,17 +158,6 @@ def _start(options: RunOptions, running: dict[str, Process], display: Display) -
     for name in ready_events(options):
         if name != EXTRACTOR:
             running[name].start()
-
-
-def _initial_copy(layout: RunLayout, scale: int) -> None:
-    """Copies the filled tables, and creates the slot and the offset file."""
-    # The slot sends exactly those transactions that the copied snapshot lacks, whatever commits meanwhile.
-    pgbench.fill(layout.source.url, scale)
-    pgbench.publish(layout.source.url, layout.source.publication)
-    with create_slot(layout.source) as slot:
-        pgbench.copy_tables(layout.source.url, layout.target, slot.snapshot)
-    layout.offset_file.create(Place(Offset(slot.lsn, 0).as_json()))
-    invariant.make_quick(layout.target)
 
 
 def _wait_for_event(process: Process, event: str) -> dict[str, Any]:

@@ -41,11 +41,14 @@ from kainite.leases.kcl3.coordinator_table import CoordinatorTable
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.contract import LogHead
-from kainite.log.format.entry import Batch
+from kainite.log.format.entry import Batch, OperationResult
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.views.unit_table import LogRow
 from kainite.observe.cloudwatch import CloudWatch
 from kainite.observe.metric import RECORDS_PROCESSED
+from kainite.operations.history import read_history
+from kainite.operations.leases import Patience, change_lease
+from kainite.operations.operation import RestartChild
 from kainite.owner.audit.s3 import S3Audit
 from kainite.owner.mount import mount
 from kainite.owner.requests import OK
@@ -311,6 +314,8 @@ def look_at_it(aws: Aws) -> None:
     MainLog(DynamoDBStore(aws.unrecorded("dynamodb"), aws.log), Signatures(SHOP)).unit("T-1")
     aws.kainite("log", "show")
     aws.kainite("uow", "show", "T-1")
+    DynamoDBStore(aws.unrecorded("dynamodb"), aws.log).put_request("0", {"action": "pause", "by": "somebody"})
+    assert len(read_history(DynamoDBStore(aws.client("dynamodb"), aws.log, token=False), "0")) == 1
     read_large_batches(aws)
     for listing in (["workers"], ["duties"], ["history", "leader"]):
         aws.kainite("fleet", *listing)
@@ -351,6 +356,17 @@ def reset_leases(aws: Aws) -> None:
     aws.unrecorded("kinesis").put_record(StreamName=aws.stream, Data=b"{}", PartitionKey="k")
     aws.kainite("leases", "reset", "--at", "0", "--yes")
     reset_a_lease_that_moves(aws, worker)
+    ask_for_a_restart(aws, worker)
+
+
+def ask_for_a_restart(aws: Aws, worker: LeaseTable) -> None:
+    """Asks for a restart that nobody carries out, as ``kainite leases restart-child`` does."""
+    lease = worker.get(SHARD)
+    assert lease is not None
+    assert worker.take(lease, "w") is not None
+    table = LeaseTable(aws.client("dynamodb"), aws.application)
+    outcome = change_lease(table, RestartChild(SHARD), "ada", Patience(0.1, 0.1))
+    assert outcome.result is OperationResult.REFUSED
 
 
 def reset_a_lease_that_moves(aws: Aws, worker: LeaseTable) -> None:

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from kainite.log.format.entry import OperationResult
+from kainite.operations.leases import Patience, change_lease
+from kainite.operations.operation import MoveLease, RestartChild
 from support.fleet_world import Daemon, Fleet, fleet
 from support.names import unique
 
@@ -59,6 +62,28 @@ def test_leases_of_a_daemon_that_was_told_to_stop_are_taken_before_they_could_ex
         leaving.leave()
         fleet.eventually(lambda: fleet.held() == {"two": SHARDS}, "they waited for the failover time")
         fleet.caught_up()
+
+
+def test_a_lease_is_moved_and_a_child_restarted_by_command_while_records_flow(world: Open) -> None:
+    with world() as fleet:
+        fleet.join("one")
+        fleet.join("two")
+        fleet.eventually(lambda: fleet.balanced_among("one", "two"), "two are not balanced")
+        fleet.caught_up()
+        shard = min(lease.key for lease in fleet.table.scan() if lease.owner == "one")
+        moved = change_lease(fleet.table, MoveLease(shard, "two"), "ada", Patience(60, 60))
+        assert (moved.result, moved.sentence.startswith("worker two holds the lease")) == (OperationResult.DONE, True)
+        fleet.caught_up()
+        fleet.eventually(lambda: fleet.balanced_among("one", "two"), "another shard is not given for it")
+        (there,) = [lease.owner for lease in fleet.table.scan() if lease.key == shard]
+        assert there == "two", "it stays where it was moved to"
+        before = {call.pid for call in fleet.calls() if call.shard == shard}
+        restarted = change_lease(fleet.table, RestartChild(shard), "ada", Patience(60, 60))
+        assert restarted.result is OperationResult.DONE, restarted.sentence
+        fleet.caught_up()
+        fleet.pass_time(20)
+        fleet.caught_up()
+        assert len({call.pid for call in fleet.calls() if call.shard == shard} - before) == 1, "another child is there"
 
 
 def test_a_daemon_that_wakes_up_after_its_leases_were_taken_does_no_harm(world: Open) -> None:

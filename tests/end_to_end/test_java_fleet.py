@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from kainite.base.checkpoint import Checkpoint
+from kainite.leases.table.request import LeaseRequest, RequestKind
+from kainite.operations.leases import Patience, change_lease
+from kainite.operations.operation import RestartChild
 from support.java_kcl import AS_2X, Application, kill, terminate
 from support.kinesis_local import client_of, kinesis_local
 
@@ -79,6 +82,30 @@ def test_each_daemon_goes_on_where_the_other_one_stopped(application: OpenApplic
     # Everything was checkpointed when a daemon ended, so nothing may come again.
     sequences = [record.sequence for record in app.delivered()]
     assert len(sequences) == len(set(sequences)) == len(traffic.put)
+
+
+def test_java_knows_no_requests_and_its_writes_leave_kainites_attributes_where_they_are(
+    application: OpenApplication,
+) -> None:
+    app = application(**AS_2X)
+    traffic = Traffic(app)
+    shards = sorted(app.leases())
+    moved = LeaseRequest("m", RequestKind.MOVE, "ada", "nobody")
+    for shard in shards:
+        lease = app.table.requests.ask(shard, moved)
+        assert lease is not None
+        assert app.table.requests.move(lease, moved, moved) is not None
+    with app.java("java"):
+        traffic.flow()
+        traffic.arrives("a record after Java took the leases")
+        app.eventually(lambda: app.payloads() >= traffic.put and checkpointed(app), "Java's checkpoint")
+        refused = change_lease(app.table, RestartChild(shards[0]), "ada", Patience(8, 8))
+        assert "worker java renews the lease and has not taken the request up within 8 s" in refused.sentence
+        leases = app.leases()
+    assert {lease.owner for lease in leases.values()} == {"java"}
+    assert {lease.moved_to for lease in leases.values()} == {"nobody"}
+    assert {leases[shard].request for shard in shards[1:]} == {moved}
+    assert leases[shards[0]].request is None, "it was withdrawn"
 
 
 @pytest.mark.long

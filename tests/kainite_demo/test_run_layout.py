@@ -45,7 +45,7 @@ LAYOUT = RunLayout(
 def test_parts_and_victims(options: RunOptions, parts: set[str], killed: set[str]) -> None:
     assert set(ready_events(options)) == parts
     assert set(victims(options)) == killed
-    assert set(processes(LAYOUT, options)) == {"precedence", "pgbench", "console", *parts}
+    assert set(processes(LAYOUT, options)) == {"pgbench", "console", *parts}
     assert set(daemon_names(options)) <= parts
 
 

@@ -17,6 +17,7 @@ from simulation.aims_apply import (
     target_away,
     target_set_back,
 )
+from simulation.aims_leases import lease_requests
 from simulation.aims_links import bad_links, cut_off_for_good, no_database, refused_for_good, slow_reports, small_budget
 from simulation.aims_owner import (
     held_put,
@@ -34,6 +35,7 @@ from simulation.aims_stream import (
     aggregates,
     begins_at_latest,
     bursts,
+    first_leases,
     late_records,
     odd_units,
     retention,
@@ -79,4 +81,6 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "begins at latest": begins_at_latest,
     "target set back": target_set_back,
     "thousands": thousands,
+    "first leases": first_leases,
+    "lease requests": lease_requests,
 }

@@ -130,3 +130,19 @@ def begins_at_latest(plan: Scenario, rng: Random) -> Scenario:
     plan = replace(plan, spread=True, shards=4, until=30.0, transactions=12, style=style, incidents=kills)
     plan = replace(plan, more=replace(plan.more, start="LATEST"))
     return shared(plan, rng) if rng.random() < 0.5 else plan
+
+
+def first_leases(plan: Scenario, rng: Random) -> Scenario:
+    """Kills daemons while they create the first leases; shards split and merge before the others are created."""
+    begin = rng.uniform(0.2, 0.6)
+    end = begin + rng.choice((6.0, 15.0))
+    plan = begins_at_latest(plan, rng)
+    kills = [Incident(begin + 0.02 * slot, "kill", slot, 1.0) for slot in range(plan.daemons)]
+    parts = [
+        Incident(rng.uniform(begin + 1.0, end), rng.choice(("split", "split", "merge")), rng.randrange(9), 0.0)
+        for _ in range(3)
+    ]
+    incidents = sorted((*kills, *parts, *plan.incidents[:1]), key=lambda incident: incident.at)
+    more = replace(plan.more, start=rng.choice(("LATEST", "LATEST", "AT_TIMESTAMP")))
+    outages = (*plan.outages, (begin, end, "kinesis list_shards"))
+    return replace(plan, incidents=tuple(incidents), outages=outages, more=more)

@@ -11,7 +11,7 @@ import base64
 import json
 from collections import deque
 from collections.abc import Generator
-from typing import Any
+from typing import Any, ClassVar
 
 from kainite.base.errors import ChildError, ChildExitedError
 from simulation.faults import Faults
@@ -24,6 +24,8 @@ class SimPipes:
     """Stands for :class:`kainite.child.piped_process.PipedProcess`."""
 
     faults: Faults
+    living: ClassVar[set[tuple[str, str]]] = set()
+    """The children that have not ended: their process's name, and their shard."""
 
     def __init__(self, program: Any, hooks: Any) -> None:
         loop = asyncio.get_running_loop()
@@ -41,6 +43,8 @@ class SimPipes:
         self._closing = False
         self._steps = 0
         self._ended = False
+        self._of = loop.process.name, program.owner
+        self.living.add(self._of)
 
     @classmethod
     def start(cls, program: Any, hooks: Any) -> SimPipes:
@@ -75,6 +79,9 @@ class SimPipes:
     def kill(self) -> None:
         self._end()
 
+    def crash(self) -> None:
+        self._end()
+
     async def ends(self, grace: float) -> bool:
         self._end()
         return True
@@ -86,6 +93,7 @@ class SimPipes:
     def _end(self) -> None:
         if not self._ended:
             self._ended = True
+            self.living.discard(self._of)
             self._hooks.output_ended()
             self.fail(ChildExitedError(f"{self.title} ended"))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kainite.base.errors import KainiteError, LogCorruptError, LogFencedError, TargetRejectedError
 from kainite.log.contract import Slot
-from kainite.log.format.entry import Batch, UnitMeta
+from kainite.log.format.entry import STARTED, Batch, ControlMeta, UnitMeta
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.store.memory import MemoryStore
 from simulation.faults import Faults
@@ -41,6 +41,8 @@ class Tenures:
         """Who has mounted each log partition last."""
         self.units: set[str] = set()
         """The units that have been dispatched in the log."""
+        self.begun = False
+        """Whether a log has noted when reading begins."""
         self._taken = taken
         self._broken = broken
         self._closed: dict[str, int] = {}
@@ -67,6 +69,7 @@ class Tenures:
             return
         self._nonces.add(nonce)
         self.units |= {entry.meta.uow for entry in batch.entries if isinstance(entry.meta, UnitMeta)}
+        self.begun |= any(_notes_beginning(entry.meta) for entry in batch.entries)
         closed = self._closed.get(partition, 0)
         if batch.generation < closed and batch.first_id >= self._next.get(partition, 0):
             self._broken(f"{what} was put although an owner of generation {closed} was at work")
@@ -77,6 +80,10 @@ class Tenures:
         """Reports a slot that was put before its chunks were there, unless it stands where the log was truncated."""
         if first_id >= self._next.get(partition, 0):
             self._broken(f"slot {first_id} of log partition {partition} stands there without its chunks")
+
+
+def _notes_beginning(meta: Any) -> bool:
+    return isinstance(meta, ControlMeta) and meta.what == STARTED
 
 
 @dataclass

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,11 +46,14 @@ class SimDynamoDB:
         process: whose client it is.
         worker: under what name the process holds leases.
         broken: is told when the process stores a checkpoint of a lease that another worker holds.
+        judge: is told the process's name, and a lease before and after each change of it.
     """
 
     def __init__(
-        self, table: SimTable, faults: Faults, process: Process, worker: str, broken: Callable[[str], None]
-    ) -> None:
+        self, table: SimTable, faults: Faults, process: Process, worker: str, broken: Callable[[str], None],
+        judge: Callable[[str, Item, Item], None],
+    ) -> None:  # fmt: skip
+        self._judged = partial(judge, process.name)
         self._table = table
         self._worker = worker
         self._broken = broken
@@ -104,6 +108,8 @@ class SimDynamoDB:
         holders = [before[name]["S"] for name in ("leaseOwner", "checkpointOwner") if name in before]
         if before.get("checkpoint") != after.get("checkpoint") and holders and self._worker not in holders:
             self._broken(f"{self._worker} stores a checkpoint of {before['leaseKey']['S']}, which {holders[0]} holds")
+
+        self._judged(before, after)
 
     def _call(self, name: str, act: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return self._effects.call(name, act)

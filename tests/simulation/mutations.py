@@ -33,6 +33,7 @@ from typing import Any
 
 from simulation.mutation import Instead, Mutation, answering, value
 from simulation.mutations_items import ON_ITEMS
+from simulation.mutations_leases import OF_LEASES
 from simulation.mutations_odd import AGAINST_ODD_UNITS
 from simulation.mutations_stream import OF_THE_STREAM, RARELY_SEEN
 from simulation.mutations_target import OF_THE_TARGET
@@ -539,6 +540,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *ON_ITEMS,
     *AGAINST_ODD_UNITS,
     *OF_THE_STREAM,
+    *OF_LEASES,
     *OF_THE_TARGET,
 )  # fmt: skip
 

@@ -38,12 +38,19 @@ def _newest(original: Any) -> Any:
     return lambda start, fetched, *more: StartAt("LATEST") if fetched else original(start, fetched, *more)
 
 
+def _of_open_shards(original: Any) -> Any:
+    """Leaves out who was open when the log began and is closed now, as KCL does at LATEST."""
+    return lambda shards, checkpoints, initial, *since: original(shards, checkpoints, initial)
+
+
 OF_THE_STREAM: tuple[Mutation, ...] = (
     Mutation("places in an aggregate", f"{READ}.record_batch:expand", _without_places, 60, aim="aggregates"),
     Mutation("an iterator goes on where the last one ended", f"{READ}.polling:start_at", _newest, 40, aim="aggregates"),
     Mutation("what has vanished is told", f"{READ}.continuity:Continuity.begins", answering(None), 60, aim="retention"),
     Mutation("what the log has is known", f"{READ}.polling:Continuity", lambda original: lambda shard, _:
              original(shard, None), 100, aim="retention"),
+    Mutation("leases of what was open at the beginning", "kainite.leases.shard_sync.create_leases:missing_leases",
+             _of_open_shards, 100, aim="first leases"),
 )  # fmt: skip
 
 RARELY_SEEN: tuple[Mutation, ...] = (

@@ -140,6 +140,7 @@ def edges(
         "uuid": SimpleNamespace(uuid4=lambda: uuid.UUID(int=numbers.getrandbits(128), version=4)),
     }
     SimPipes.faults = faults
+    SimPipes.living.clear()
     random.seed(faults.seed)
     supervisor, accepted = kainite.worker.supervisor, kainite.peers.accepted
     owner, programs = kainite.worker.log_service, kainite.waltz.client

@@ -146,9 +146,12 @@ class Producer:
         self.done = True
 
     def _wait_for_readers(self) -> None:
-        """Waits until reading has begun: what comes from then on may not be lost. Earlier units may be torn."""
+        """Waits until the log's beginning is durable: what comes from then on may not be lost, read or not yet.
+
+        Earlier units may be torn. Where nothing is noted, reading itself is the beginning.
+        """
         if self._plan.more.start:
-            while not self._world.stream.is_read:
+            while not (self._world.hosts.tenures.begun or self._world.stream.is_read):
                 self._world.hub.pause(READER_LOOK_S)
             self._world.hub.pause(self._plan.more.grace)
 

@@ -19,7 +19,8 @@ LINK_KINDS: Final = ("link_slow", "link_cut", "link_answer", "connect_lost")
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Something that happens to a part at a moment: ``what`` is kill, freeze, stop, skew, split, merge."""
+    """Something that happens to a part at a moment: ``what`` is kill, freeze, stop, skew, split, merge,
+    restart child, move lease."""
 
     at: float
     what: str

@@ -34,6 +34,7 @@ class SimShard:
     parents: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
     closed: bool = False
+    closed_at: float = 0.0
     records: list[tuple[int, bytes, float]] = field(default_factory=list)
 
 
@@ -100,7 +101,7 @@ class SimStream:
         middle = (shard.start + shard.end) // 2
         if shard.closed or shard.end - shard.start < 4:
             return
-        shard.closed = True
+        self._close(shard)
         children = [self._add(shard.start, middle, (shard.name,)), self._add(middle + 1, shard.end, (shard.name,))]
         shard.children = tuple(child.name for child in children)
 
@@ -108,9 +109,13 @@ class SimStream:
         """Merges two shards whose hash keys are neighbours."""
         if one.closed or other.closed or one.end + 1 != other.start:
             return
-        one.closed = other.closed = True
+        self._close(one, other)
         child = self._add(one.start, other.end, (one.name, other.name))
         one.children = other.children = (child.name,)
+
+    def _close(self, *shards: SimShard) -> None:
+        for shard in shards:
+            shard.closed, shard.closed_at = True, EPOCH + self._hub.now
 
     def _add(self, start: int, end: int, parents: tuple[str, ...]) -> SimShard:
         shard = SimShard(f"shardId-{len(self.shards):012}", start, end, parents)
@@ -131,8 +136,8 @@ class SimKinesis:
         events = SimpleNamespace(register=self._register)
         self.meta = SimpleNamespace(events=events, endpoint_url="http://127.0.0.1")  # without TLS it is polled
 
-    def list_shards(self, **request: Any) -> dict[str, Any]:
-        return self._effects.call("list_shards", self._listing)
+    def list_shards(self, *, ShardFilter: Any = None, **request: Any) -> dict[str, Any]:
+        return self._effects.call("list_shards", lambda: self._listing(ShardFilter))
 
     def get_shard_iterator(self, **request: Any) -> dict[str, Any]:
         return self._effects.call("get_shard_iterator", lambda: self._iterator(**request))
@@ -148,8 +153,12 @@ class SimKinesis:
     def _register(self, event: str, handler: Callable[..., None], unique_id: str) -> None:
         self._handlers = [handler]
 
-    def _listing(self) -> dict[str, Any]:
-        return {"Shards": [_listed(shard) for shard in self._stream.shards.values()], **self._response()}
+    def _listing(self, chosen: Any) -> dict[str, Any]:
+        shards = list(self._stream.shards.values())
+        if chosen is not None and chosen["Type"] == "FROM_TIMESTAMP":
+            since = chosen["Timestamp"].timestamp()
+            shards = [shard for shard in shards if not shard.closed or shard.closed_at >= since]
+        return {"Shards": [_listed(shard) for shard in shards], **self._response()}
 
     def _response(self) -> dict[str, Any]:
         date = formatdate(EPOCH + self._hub.now, usegmt=True)

@@ -4,7 +4,7 @@
 test fails then. Those of the short ways, of collecting, of the way into the stream, of the fleet's duties, and of
 targets and sources have modules of their own: :mod:`~simulation.tested_short_ways`,
 :mod:`~simulation.tested_collecting`, :mod:`~simulation.tested_extract`, :mod:`~simulation.tested_duties`,
-:mod:`~simulation.tested_edges`.
+:mod:`~simulation.tested_edges`; those of requests about leases :mod:`~simulation.tested_leases`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ from kainite.log.client import ReadingReport
 from kainite.peers.connection.generation import OwnerGeneration
 from kainite.uow.conflicts import conflict, share_a_row
 from kainite.uow.delta import UnitKind
-from simulation import tested_collecting, tested_duties, tested_edges, tested_extract, tested_short_ways
+from simulation import (
+    tested_collecting,
+    tested_duties,
+    tested_edges,
+    tested_extract,
+    tested_leases,
+    tested_short_ways,
+)
 from simulation.mutation import Instead, Mutation, answering, value
 
 VARIABLE = "KAINITE_SWITCHED_OFF"
@@ -606,6 +613,7 @@ TESTED: tuple[ShownByTest, ...] = (
         ShownByTest(mutation, test)
         for mutation, test in (
             *tested_short_ways.OFF, *tested_collecting.OFF, *tested_extract.OFF, *tested_duties.OFF, *tested_edges.OFF,
+            *tested_leases.OFF,
         )
     ),
 )  # fmt: skip

@@ -89,7 +89,7 @@ def _in_turn(original: Any) -> Any:
 
 def _flagged_alone(original: Any) -> Any:
     """Takes the columns of the replica identity for the primary key."""
-    return lambda relation, row, primary_key_of: {column.name for column in relation.columns if column.is_key}
+    return lambda relation, row, known: {column.name for column in relation.columns if column.is_key}
 
 
 def _known_alone(original: Any) -> Any:

@@ -27,6 +27,7 @@ from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.targets.opening import open_target
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.hosts import Hosts
+from simulation.lease_asking import LeaseAsking
 from simulation.lease_items import SimDynamoDB, SimTable
 from simulation.loop import Hub, Process, SimEvent
 from simulation.lost import Lost
@@ -109,6 +110,7 @@ class World:
         self.plan = plan = replace(plan, refused=self.source.refused(plan.refused))
         self.source.odd = OddUnits(plan.more.odd)
         self.table = SimTable()
+        self.asking = LeaseAsking(self.table, self.hosts.broken)
         self.stream = SimStream(
             self.hub, plan.shards, iterator_life=plan.more.iterator_life, skew=plan.more.arrival_skew
         )  # fmt: skip
@@ -168,7 +170,8 @@ class World:
             if missing := self.oracle.missing():
                 return f"not applied {patience:g} s after the last fault: {', '.join(missing)}"
             if not self.settled:
-                return f"applied, but not resolved in the log {patience:g} s after the last fault"
+                left = "a request about a lease has not ended" if self.asking.is_open() else "not resolved in the log"
+                return f"applied, but {left} {patience:g} s after the last fault"
             self.hub.run(lambda: False, max(self.hub.now, self.faults.latest) + LATE)
         except BrokenPromiseError as broken:
             return str(broken)
@@ -234,7 +237,7 @@ class World:
         if service == "kinesis":
             return SimKinesis(self.stream, self.faults, process)
         worker = self._worker(int(process.name.removeprefix("daemon").partition(".")[0]))
-        return SimDynamoDB(self.table, self.faults, process, worker, self.hosts.broken)
+        return SimDynamoDB(self.table, self.faults, process, worker, self.hosts.broken, self.asking.judge)
 
     def _worker(self, slot: int) -> str:
         return "w" if self.plan.one_worker else f"w{slot}"
@@ -316,6 +319,7 @@ class World:
             self.hub.after(AUDIT_S, self._audit)
             return
         applied = not self.oracle.missing() and not state.units and not state.open and self.producer.done
+        applied = applied and not self.asking.is_open()
         self.settled = applied or self.went_back.settles()
         self.hub.after(AUDIT_S * (1 + self.plan.transactions // 500), self._audit)
 
@@ -329,6 +333,8 @@ class World:
                 if len(shards) > 1:
                     at = incident.whom % (len(shards) - 1)
                     self.stream.merge(shards[at], shards[at + 1])
+            case _:
+                self.asking.ask(incident, sorted({self._worker(slot) for slot in range(self.plan.daemons)}))
 
     def _log_rows(self) -> list[str]:
         try:

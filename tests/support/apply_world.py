@@ -56,7 +56,7 @@ class World:
         self.database = Database(url, target)
         if create:
             self.database.run(TABLES)
-        self.catalogue = reflect(url)
+        self.catalogue = reflect(url, () if apply is None else apply.schemas)
         self.target: Target = open_target(self.database.target, self.catalogue, apply=apply)
         self.target.prepare(self.catalogue)
         self.log = MainLog(store, Signing(self.catalogue))

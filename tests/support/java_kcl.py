@@ -7,6 +7,7 @@ so the table is filled before Java starts. From its start to the first record Ja
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -79,7 +80,7 @@ class Application:
         self.table = LeaseTable(self.dynamodb, self.name)
         self.table.create()
         settings = StreamSettings(self.name, initial_position=InitialPosition.TRIM_HORIZON)
-        create_missing(self.table, StreamClient(self.kinesis, self.name), settings, ())
+        asyncio.run(create_missing(self.table, StreamClient(self.kinesis, self.name), settings, ()))
 
     def put(self, *payloads: str) -> None:
         """Puts records, the first one on the first shard and so on."""

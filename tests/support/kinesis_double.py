@@ -34,6 +34,7 @@ class ShardDouble:
     parents: tuple[str, ...] = ()
     open: bool = True
     records: list[dict[str, Any]] = field(default_factory=list)
+    closed_at: float = 0.0
 
 
 @dataclass
@@ -54,6 +55,7 @@ class KinesisDouble:
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.children_in_replies = True
         self.created = 1_700_000_000.123
+        self.clock: Callable[[], float] = time.time
         self._page = page
         self._faults: dict[str, deque[Fault]] = defaultdict(deque)
         self._iterators: dict[str, tuple[str, int]] = {}
@@ -76,7 +78,7 @@ class KinesisDouble:
             target.records.append(
                 {
                     "SequenceNumber": str(self._sequence),
-                    "ApproximateArrivalTimestamp": time.time(),
+                    "ApproximateArrivalTimestamp": self.clock(),
                     "Data": base64.b64encode(data).decode(),
                     "PartitionKey": key,
                 }
@@ -86,7 +88,7 @@ class KinesisDouble:
     def split(self, shard_id: str) -> tuple[str, str]:
         with self._lock:
             parent = self.shards[shard_id]
-            parent.open = False
+            parent.open, parent.closed_at = False, self.clock()
             middle = (parent.start + parent.end) // 2
             left, right = _name(len(self.shards)), _name(len(self.shards) + 1)
             self.shards[left] = ShardDouble(parent.start, middle, (shard_id,))
@@ -97,6 +99,7 @@ class KinesisDouble:
         with self._lock:
             one, two = self.shards[first], self.shards[second]
             one.open = two.open = False
+            one.closed_at = two.closed_at = self.clock()
             child = _name(len(self.shards))
             self.shards[child] = ShardDouble(one.start, two.end, (first, second))
             return child
@@ -161,6 +164,9 @@ class KinesisDouble:
     def _list_shards(self, request: dict[str, Any]) -> dict[str, Any]:
         begin = int(request.get("NextToken", 0))
         names = sorted(self.shards)
+        if (chosen := request.get("ShardFilter", {})).get("Type") == "FROM_TIMESTAMP":
+            kept = self.shards.items()
+            names = sorted(name for name, one in kept if one.open or one.closed_at >= chosen["Timestamp"])
         answer: dict[str, Any] = {"Shards": [self._listed(name) for name in names[begin : begin + self._page]]}
         if begin + self._page < len(names):
             answer["NextToken"] = str(begin + self._page)

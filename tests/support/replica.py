@@ -50,6 +50,10 @@ class Replica:
         target: the target's URL; it has the source's tables.
         begin: where a slot begins that is there already; None to make one.
         apply: settings with which the target is opened.
+        ledger: the log's name in the target.
+
+    Attributes:
+        records: what the extractor has given, in order.
     """
 
     def __init__(
@@ -58,15 +62,17 @@ class Replica:
         target: str,
         begin: dict[str, Any] | None = None,
         apply: ApplySettings | None = None,
+        ledger: str = "log/0",
     ) -> None:
         self._offset = made(source) if begin is None else begin
+        self.records: list[bytes] = []
         self._source = source
         self._extractor = PostgresExtractor(Reading(source))
         self._output = io.StringIO()
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
         self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
         self.store = MemoryStore()
-        self._world = World(self.store, target, create=False, apply=apply)
+        self._world = World(self.store, target, ledger=ledger, create=False, apply=apply)
         self._world.stops = PostgresStopRequests(target, self._world.ledger)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 
@@ -113,6 +119,15 @@ class Replica:
         self._offset = made(self._source) | {"number": self.number}
         self._extractor = PostgresExtractor(Reading(self._source))
 
+    def go_on(self) -> None:
+        """Goes on as a fresh process of the extractor, with whichever server its URL leads to now."""
+        self._extractor.close()
+        self._extractor = PostgresExtractor(Reading(self._source))
+
+    def answer_once(self) -> None:
+        """Takes one answer of the extractor, which may have nothing in it."""
+        self._log(self._extracted())
+
     def follow(self, over: threading.Event) -> None:
         """Brings what commits on the source to the target, until ``over`` is set."""
         while not over.is_set():
@@ -149,6 +164,7 @@ class Replica:
         said = list(self._extractor.answer(orjson.dumps({"start": self._offset, "end": None})))
         if said:
             self._offset = orjson.loads(said.pop())["offset"]
+        self.records += said
         return said
 
     def _log(self, records: Sequence[bytes]) -> None:

@@ -1,7 +1,8 @@
-"""A schema of more than thirty tables as a shop may have it, with rows, and changes of them."""
+"""A schema of more than thirty tables as a shop may have it, with rows, changes of them, and a day's work."""
 
 from __future__ import annotations
 
+import random
 from typing import Final
 
 _MANY: Final = "\n".join(
@@ -87,3 +88,38 @@ CHANGES: Final = (
     "UPDATE flags SET a = B'000', ip = NULL",
 )
 """Each is one transaction."""
+
+MORE: Final = """
+    CREATE SEQUENCE ticket START 1000;
+    CREATE TABLE changed (id bigserial PRIMARY KEY, sku text, price numeric);
+    CREATE FUNCTION note_price() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN INSERT INTO changed (sku, price) VALUES (NEW.sku, NEW.price); RETURN NULL; END';
+    CREATE TRIGGER priced AFTER UPDATE OF price ON product FOR EACH ROW EXECUTE FUNCTION note_price();
+"""
+"""A trigger whose effects come from the source, and a sequence that belongs to no column."""
+
+
+def work(chance: random.Random, number: int) -> str:
+    """Returns a transaction of the shop, which always changes rows.
+
+    Args:
+        chance: what it draws from.
+        number: another one for each transaction.
+    """
+    sku, person = f"'sku {chance.randint(1, 50)}'", chance.randint(1, 300)
+    order = f"md5('order {number}')::uuid"
+    return chance.choice((
+        f"INSERT INTO \"order\" VALUES ({order}, {person}, 'today', '1 h');"
+        f" INSERT INTO line VALUES ({order}, 1, {sku}, 5), ({order}, 2, {sku}, nextval('ticket')::int::money);"
+        f" INSERT INTO line_note (order_id, n, note) VALUES ({order}, 2, repeat('note ', {chance.randint(1, 2000)}))",
+        f"UPDATE product SET price = price + 1 WHERE sku = {sku};"
+        f" UPDATE stock SET n = n - 1 WHERE sku = {sku} AND shelf = {chance.randint(1, 3)}",
+        f"UPDATE person SET name = 'name {number}', chief = NULL WHERE id = {person}",
+        f"INSERT INTO event VALUES ({10_000 + number}, '2026-01-01', 'today');"
+        f" UPDATE event SET at = '2025-12-31' WHERE id = {10_000 + number}",
+        f"INSERT INTO log_{chance.randint(1, 16):02} (what) VALUES ('work {number}')",
+        f"INSERT INTO one_way VALUES ({100 + number}, {100 + number}); INSERT INTO other_way VALUES ({100 + number},"
+        f" {100 + number})",
+        f"DELETE FROM line WHERE order_id = (SELECT min(order_id::text)::uuid FROM line);"
+        f" INSERT INTO log_01 (what) VALUES ('deleted {number}')",
+    ))  # fmt: skip

@@ -166,6 +166,10 @@ class ChildProcess:
         """
         await self._process.close(grace, self._settings.kill_after)
 
+    def crash(self) -> None:
+        """Kills the child's whole process group without waiting: :attr:`broken` tells of it, as of any crash."""
+        self._process.crash()
+
     def kill(self) -> None:
         """Kills the child's whole process group and waits, blocking: for when nothing can be awaited any more."""
         self._process.kill()

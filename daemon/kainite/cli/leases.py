@@ -1,4 +1,4 @@
-"""``kainite leases``: shows who reads which shard and how far; and ``reset``."""
+"""``kainite leases``: shows who reads which shard and how far; and what changes leases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from rich.text import Text
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.liveness import Sighting
+from kainite.cli.leases_requests import move, restart_child
 from kainite.cli.leases_reset import reset
+from kainite.cli.leases_stderr import stderr
 from kainite.cli.observed_leases import lease_table, observe_until_decided, rows_of, stream_of
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
@@ -50,17 +52,23 @@ class _ShowByDefault(click.Group):
 
 @click.group("leases", cls=_ShowByDefault)
 def leases() -> None:
-    """Shows which worker reads which shard and how far, or sets checkpoints.
+    """Shows which worker reads which shard and how far; sets checkpoints, restarts children, moves leases.
 
     \b
     Examples:
       kainite leases -p app.properties                        the same as "leases show"
       kainite leases -p app.properties --watch --lag
       kainite leases reset -p app.properties --to TRIM_HORIZON
+      kainite leases restart-child -p app.properties shardId-000000000003
+      kainite leases move -p app.properties shardId-000000000003 host-2
+      kainite leases stderr -p app.properties shardId-000000000003
     """
 
 
 leases.add_command(reset)
+leases.add_command(restart_child)
+leases.add_command(move)
+leases.add_command(stderr)
 
 
 @leases.command("show")
@@ -177,11 +185,10 @@ def _shown(rows: tuple[LeaseRow, ...], log_owner: str | None, *, lag: bool) -> G
 
 
 def _cells(row: LeaseRow, *, lag: bool) -> list[str]:
-    owner = row.owner or ""
     return [
         row.shard,
         row.state,
-        f"{row.checkpoint_owner} → {owner}" if row.checkpoint_owner else owner,
+        _owner(row),
         _counter(row),
         short(Checkpoint(row.checkpoint, row.sub)),
         str(row.switches),
@@ -190,6 +197,13 @@ def _cells(row: LeaseRow, *, lag: bool) -> list[str]:
         " ".join(row.parents),
         " ".join(row.children),
     ]
+
+
+def _owner(row: LeaseRow) -> str:
+    owner = f"{row.checkpoint_owner} → {row.owner}" if row.checkpoint_owner else row.owner or ""
+    if row.asked is not None:
+        return f"{owner} ({row.asked})"
+    return f"{owner} (moved there)" if row.owner is not None and row.moved_to == row.owner else owner
 
 
 def _counter(row: LeaseRow) -> str:

@@ -19,7 +19,7 @@ from kainite.verdict.rendering import lines
 WATCH_S = 5.0
 
 
-class _HostPort(click.ParamType):  # type: ignore[type-arg]  # generic in some versions of click only
+class HostPort(click.ParamType):  # type: ignore[type-arg]  # generic in some versions of click only
     name = "HOST:PORT"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int] | None:
@@ -31,7 +31,7 @@ class _HostPort(click.ParamType):  # type: ignore[type-arg]  # generic in some v
 
 @click.command("status")
 @properties_option
-@click.option("--at", "asked", type=_HostPort(), multiple=True, metavar="HOST:PORT",
+@click.option("--at", "asked", type=HostPort(), multiple=True, metavar="HOST:PORT",
               help="Ask the /health of this process too; its metricsPort.")  # fmt: skip
 @click.option("--wait", type=click.FloatRange(min=0), metavar="SECONDS",
               help="How long to wait for signs of life where none is at hand.  [until it can tell]")  # fmt: skip

@@ -17,6 +17,8 @@ from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
 from kainite.cli.unit_filter import unit_filter
+from kainite.cli.uow_locks import locks
+from kainite.cli.uow_target import rows_beside, shown
 from kainite.log.format.entry import OperationResult, UnitStatus
 from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.unit_detail import UnitDetail, read_detail
@@ -47,31 +49,46 @@ def uow() -> None:
       kainite uow retry -p app.properties T-17      the target was at fault, and is corrected
       kainite uow discard -p app.properties T-17    the unit was at fault
       kainite uow correct -p app.properties T-17 --as T-17-fixed --deltas fixed.json
+      kainite uow locks -p app.properties           who holds the locks that units wait for
     """
+
+
+uow.add_command(locks)
 
 
 @uow.command("show")
 @properties_option
 @click.argument("name", metavar="NAME|ID")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all deltas.")
-def show(properties: Path, name: str, as_json: bool) -> None:
+@click.option(
+    "--target", "beside", is_flag=True, help="Show each delta's row as the target has it now; asks the target."
+)
+def show(properties: Path, name: str, as_json: bool, beside: bool) -> None:
     """Shows a unit: its deltas, its cause, the units that it waits for, and those that wait for it.
+
+    With --target the row that the target has now under a delta's key stands below the delta, for the first 100 deltas.
 
     \b
     Examples:
       kainite uow show -p app.properties T-17
+      kainite uow show -p app.properties T-17 --target
       kainite uow show -p app.properties 1307 --json
     """
-    found = read_detail(*opened_log(load(properties, needs=("applicationName",))), name)
+    settings = load(properties, needs=("applicationName",))
+    found = read_detail(*opened_log(settings), name)
     if found is None:
         raise LogRequestError(f"no unit {name!r} is in the log; units that were applied leave it after a while")
+    rows = rows_beside(settings, found.deltas) if beside else []
     if as_json:
-        say_json(found.as_json() | {"deltas": RowValues(found.deltas)})
+        target = {"target": RowValues([row and dict(row) for row in rows])} if beside else {}
+        say_json(found.as_json() | {"deltas": RowValues(found.deltas)} | target)
     else:
         for line in _lines(found):
             say(line)
-        for delta in found.shown_deltas(_SHOWN_DELTAS):
+        for place, delta in enumerate(found.shown_deltas(_SHOWN_DELTAS)):
             say_rows(f"  {delta}")
+            if place < len(rows):
+                say_rows(shown(rows[place]))
         for line in _last_lines(found):
             say(line)
 

@@ -103,8 +103,14 @@ class StreamClient:
         self._kinesis = kinesis
         kinesis.meta.events.register("before-parse.kinesis.GetRecords", _keep_body, unique_id="kainite-keep-body")
 
-    def list_shards(self, *, at_timestamp: float | None = None) -> tuple[Shard, ...]:
-        """Returns all shards that still hold records, or the shards that were open at a time (epoch seconds).
+    def list_shards(
+        self, *, at_timestamp: float | None = None, from_timestamp: float | None = None
+    ) -> tuple[Shard, ...]:
+        """Returns all shards that still hold records, or those of them that a time chooses (epoch seconds).
+
+        Args:
+            at_timestamp: a time at which the shards were open.
+            from_timestamp: a time before which the shards were not closed.
 
         Raises:
             StreamUnavailableError: throttled, or no answer.
@@ -114,8 +120,10 @@ class StreamClient:
         if self.arn is not None:
             request["StreamARN"] = self.arn
         if at_timestamp is not None:
-            when = datetime.fromtimestamp(at_timestamp, UTC)
-            request["ShardFilter"] = {"Type": "AT_TIMESTAMP", "Timestamp": when}
+            request["ShardFilter"] = {"Type": "AT_TIMESTAMP", "Timestamp": datetime.fromtimestamp(at_timestamp, UTC)}
+        elif from_timestamp is not None:
+            when = datetime.fromtimestamp(from_timestamp, UTC)
+            request["ShardFilter"] = {"Type": "FROM_TIMESTAMP", "Timestamp": when}
         shards: list[Shard] = []
         while True:
             try:

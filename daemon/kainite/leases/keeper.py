@@ -33,18 +33,21 @@ from kainite.leases.holding.held_leases import (
     HeldLeases,
     LeaseEvent,
     Lost,
+    RestartWanted,
 )
-from kainite.leases.holding.renewer import Renewer, renewal_interval, write, writing
-from kainite.leases.shard_sync.create_leases import create_child_leases
+from kainite.leases.holding.renewer import Renewer, renewal_interval
+from kainite.leases.holding.writing import write, writing
+from kainite.leases.shard_sync.create_leases import Begin, create_child_leases
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
+from kainite.leases.table.request import LeaseRequest, RequestState
 from kainite.leases.taking.taker import LeaseTaker
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LeaseSettings, StreamSettings
 
-__all__ = ["Gained", "HandingOver", "HeldLease", "LeaseEvent", "LeaseKeeper", "Lost"]
+__all__ = ["Gained", "HandingOver", "HeldLease", "LeaseEvent", "LeaseKeeper", "Lost", "RestartWanted"]
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +64,7 @@ class LeaseKeeper:
         meter: receives the metrics.
         clock: seconds, never running backwards, and running on while the host is suspended.
         rng: chooses among equal leases.
+        begin: with units of work, notes the log's beginning; None without them.
     """
 
     def __init__(
@@ -74,14 +78,16 @@ class LeaseKeeper:
         meter: Meter = SILENT,
         clock: Callable[[], float] = boot_seconds,
         rng: Random | None = None,
+        begin: Begin | None = None,
     ) -> None:
         self._table = table
         self._stream = stream
         self._clock = clock
+        self._begin = begin
         self._settings = CurrentSettings(leases, stream_settings)
         self._held_leases = HeldLeases(self._settings, clock, meter)
         self._renewer = Renewer(table, self._held_leases, self._settings, clock, meter)
-        shard_sync = ShardSyncSchedule(table, stream, self._settings, stance, clock, meter)
+        shard_sync = ShardSyncSchedule(table, stream, self._settings, stance, clock, meter, begin)
         self._taker = LeaseTaker(
             table, shard_sync, self._held_leases, self._settings,
             stance=stance, clock=clock, meter=meter, rng=rng or Random(),
@@ -174,12 +180,12 @@ class LeaseKeeper:
 
         Raises:
             LeaseLostError: the lease is not this worker's any more.
-            LeaseTableError, StreamError: the leases could not be created; the call may be repeated if the error is
-                retryable.
+            LeaseTableError, StreamError, LogUnavailableError: the leases could not be created; the call may be repeated
+                if the error is retryable.
         """
         self._held_leases.ensure_held(held)
-        there = await asyncio.to_thread(
-            create_child_leases, self._table, self._stream, self._settings.stream, held.lease, children
+        there = await create_child_leases(
+            self._table, self._stream, self._settings.stream, held.lease, children, self._begin
         )
         if not there:
             self._held_leases.lose(held)
@@ -201,16 +207,24 @@ class LeaseKeeper:
     async def hand_over(self, held: HeldLease) -> None:
         """Ends a hand-over (``HandingOver`` was reported) after its consumer has stopped and checkpointed.
 
-        Without a hand-over, this is :meth:`release`. Nothing happens when the lease is lost already. A table that is
-        out of reach is not an error: the leader or the failover time then ends the hand-over.
+        A lease that a person moves goes to its target. Without a hand-over and a move, this is :meth:`release`.
+        Nothing happens when the lease is lost already. A table that is out of reach is not an error: the leader or the
+        failover time then ends the hand-over.
         """
-        if held.hand_over_by is None:
+        if held.hand_over_by is None and held.moving is None:
             await self.release(held)
             return
         try:
-            await self._renewer.hand_over(held)
+            if held.hand_over_by is not None:
+                await self._renewer.hand_over(held)
+            else:
+                await self._renewer.requests.hand_off(held)
         except LeaseTableUnavailableError as error:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
+
+    def restarted(self, held: HeldLease, request: LeaseRequest, said: str, *, done: bool) -> None:
+        """Takes what has become of a restart (``RestartWanted`` was reported); the next renewal tells who has asked."""
+        held.verdict = request.now(RequestState.DONE if done else RequestState.REFUSED, said)
 
     async def close(self) -> None:
         """Releases all held leases, so that other workers need not wait. The caller has ended :meth:`run` before."""

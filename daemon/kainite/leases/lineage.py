@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kainite.base.checkpoint import LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
@@ -15,7 +15,10 @@ def may_start(parents: Iterable[str], checkpoints: Mapping[str, Checkpoint]) -> 
 
 
 def missing_leases(
-    shards: Sequence[Shard], checkpoints: Mapping[str, Checkpoint], initial: Checkpoint
+    shards: Sequence[Shard],
+    checkpoints: Mapping[str, Checkpoint],
+    initial: Checkpoint,
+    since: Collection[str] | None = None,
 ) -> dict[str, Checkpoint]:
     """Returns the leases to create, with their first checkpoints, parents before children.
 
@@ -23,8 +26,8 @@ def missing_leases(
 
     * An ancestor has a lease: the shard is reached through the ancestor's line, so only the leases that are missing
       beside that line are created.
-    * No ancestor has a lease: the shard's own lease is created (LATEST), or its oldest ancestors' (TRIM_HORIZON,
-      AT_TIMESTAMP).
+    * No ancestor has a lease: the leases of the oldest ones among the shard and those of its ancestors that are to be
+      read are created. As in KCL, all ancestors are to be read for TRIM_HORIZON and AT_TIMESTAMP, none for LATEST.
 
     Beyond KCL, a shard without a lease whose parents' leases all stand at SHARD_END gets one at TRIM_HORIZON. The
     worker of the parents creates that lease before SHARD_END, so this repairs a lease that was lost.
@@ -33,11 +36,17 @@ def missing_leases(
         shards: the whole listing of the stream.
         checkpoints: the checkpoint of each existing lease, by shard.
         initial: the sentinel for shards that nobody has read yet.
+        since: the shards that are to be read whatever ``initial`` is, where that is known: the open ones, and those
+            that were closed after the time at which reading begins. None means what KCL does.
     """
     by_id = {shard.id: shard for shard in shards}
+    if since is None:
+        since = () if initial == LATEST else by_id.keys()
     plans: dict[str, _Plan] = {}
     for shard in parents_first(shards):
         parents = known_parents(shard, by_id)
+        if not any(plans[parent].descends for parent in parents):
+            parents = [parent for parent in parents if parent in since]
         plans[shard.id] = _plan(
             shard, [plans[p] for p in parents], [checkpoints.get(p) for p in parents], checkpoints, initial
         )
@@ -91,7 +100,7 @@ def _plan(
     if shard.id in checkpoints:
         return _Plan(descends=True, create={})
     descends = any(parent.descends for parent in parents)
-    if not parents or (initial == LATEST and not descends):
+    if not parents:
         return _Plan(descends, {shard.id: initial})
     create = {key: first for parent in parents for key, first in parent.create.items()}
     if not create and all(checkpoint == SHARD_END for checkpoint in parent_checkpoints):

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
@@ -28,10 +28,13 @@ from kainite.observe.metric import DAEMON_METRICS, LOG_LINES_DROPPED, Metric
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import MetricsLevel, Settings
 
+if TYPE_CHECKING:
+    from kainite.observe.http_endpoint import HttpResponse
+
 _SAMPLE_S = 5.0
 """Seconds between two samples of what is not observed where it happens."""
 
-LIVE, READY, HEALTH, METRICS = "/live", "/ready", "/health", "/metrics"
+LIVE, READY, HEALTH, METRICS, STDERR = "/live", "/ready", "/health", "/metrics", "/stderr"
 
 
 def cloudwatch_level(settings: Settings) -> MetricsLevel:
@@ -165,9 +168,10 @@ async def _endpoint(
     prometheus = Prometheus(metrics)
 
     def answer(good: bool, judged: ProcessHealth) -> HttpResponse:
-        status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
-        body = display.as_json(redacted_tree(judged.as_json()), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        return HttpResponse(body.encode(), "application/json", status)
+        return _document(judged.as_json(), HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE)
+
+    async def last_lines() -> HttpResponse:
+        return _document({"shards": {shard.status.shard: _lines(shard.status) for shard in verdict().shards}})
 
     async def live() -> HttpResponse:
         return HttpResponse(b"the loop turns\n")
@@ -186,6 +190,18 @@ async def _endpoint(
         # Thousands of shards take a moment to print: not on the loop that reads them.
         return HttpResponse(await asyncio.to_thread(prometheus.render, judged.shards), CONTENT_TYPE)
 
-    pages = {HEALTH: healthy, READY: ready, LIVE: live, METRICS: scraped}
+    pages = {HEALTH: healthy, READY: ready, LIVE: live, METRICS: scraped, STDERR: last_lines}
     await stack.enter_async_context(serving(pages, host, port))
     return prometheus
+
+
+def _document(content: dict[str, Any], status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
+    from kainite.observe.http_endpoint import HttpResponse
+
+    body = display.as_json(redacted_tree(content), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return HttpResponse(body.encode(), "application/json", status)
+
+
+def _lines(status: ShardStatus) -> dict[str, Any]:
+    """Returns what the page of children's last lines has of a shard."""
+    return {"state": status.state, "pid": status.pid, "lines": list(status.stderr_lines)}

@@ -32,6 +32,7 @@ class ShardStatus:
         last_record: seconds since the last batch with records was done; None before the first one.
         failures: children that failed in a row.
         stderr: the last line of standard error of the child, or of the one that failed before it; empty without one.
+        stderr_lines: the last lines of that, the oldest first.
         records: how many records were done since the consumer's start.
         standstill: for how long the shard has not got on while its child is not asked; None while it gets on.
         throttled: seconds for which Kinesis has throttled its reading again and again; None while it does not.
@@ -46,6 +47,7 @@ class ShardStatus:
     last_record: float | None = None
     failures: int = 0
     stderr: str = ""
+    stderr_lines: tuple[str, ...] = ()
     records: int = 0
     standstill: Standstill | None = None
     throttled: float | None = None

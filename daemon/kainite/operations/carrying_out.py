@@ -21,6 +21,7 @@ from kainite.operations.checkpoints import consequences, in_words, planned, rese
 from kainite.operations.duties import change_fleet, kind_and_subject, preview_fleet
 from kainite.operations.history import OperationRecord, read_history
 from kainite.operations.inbox import Asker, leave, take_answer
+from kainite.operations.leases import change_lease, kind_and_lease, patience, preview_lease
 from kainite.operations.operation import (
     MOST_CORRECTION,
     AddDuty,
@@ -31,6 +32,7 @@ from kainite.operations.operation import (
     FleetOperation,
     HandOverLog,
     MoveDuty,
+    MoveLease,
     OperationOutcome,
     OwnersOperation,
     PauseApply,
@@ -38,6 +40,7 @@ from kainite.operations.operation import (
     Rebalance,
     RemoveDuty,
     ResetCheckpoints,
+    RestartChild,
     ResumeApply,
     RetryUnits,
     SetDormancy,
@@ -104,6 +107,8 @@ class Operations:
                 return _preview_owners(operation)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 return preview_fleet(operation)
+            case RestartChild() | MoveLease():
+                return preview_lease(self.leases, operation)
             case _:
                 assert_never(operation)
 
@@ -145,6 +150,12 @@ class Operations:
                 operator = Operator(self.fleet, who, why)
                 return self.recorded(
                     *kind_and_subject(operation), asker, lambda: _done(operator, operation, self._declared)
+                )
+            case RestartChild() | MoveLease():
+                settings = self._settings
+                limits = patience(operation, settings.leases.failover, settings.child.shutdown_grace)
+                return self.recorded(
+                    *kind_and_lease(operation), asker, lambda: change_lease(self.leases, operation, who, limits)
                 )
             case _:
                 assert_never(operation)

@@ -156,13 +156,29 @@ class ResetCheckpoints:
     force: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class RestartChild:
+    """Ends the child of a shard as a crash does, and starts another one at once."""
+
+    shard: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLease:
+    """Gives the lease of a shard to a worker, where it stays until it is moved again or that worker goes."""
+
+    shard: str
+    worker: str
+
+
 UnitOperation: TypeAlias = RetryUnits | DiscardUnits
 MOST_CORRECTION = 300_000
 """The most bytes of a correction's deltas: a request is an item of the log's table, which takes 400 KB."""
 
 OwnersOperation: TypeAlias = CorrectUnit | SkipNumbers | PauseApply | ResumeApply | HandOverLog
 FleetOperation: TypeAlias = AddDuty | RemoveDuty | ChangeDuty | MoveDuty | SetDormancy | ShutDownWorker | Rebalance
-AnyOperation: TypeAlias = UnitOperation | OwnersOperation | FleetOperation | ResetCheckpoints
+LeaseOperation: TypeAlias = RestartChild | MoveLease
+AnyOperation: TypeAlias = UnitOperation | OwnersOperation | FleetOperation | LeaseOperation | ResetCheckpoints
 
 DORMANCY = {True: Command.DISABLE, False: Command.ENABLE}
 

@@ -18,8 +18,9 @@ is refused. The answer is written afterwards. A request whose answer was lost is
 next, is recognised by its id in that batch, and is answered again.
 
 **Hand-over.** The owner records it, answers, and gives the log up: it releases the partition, and comes back only if
-nobody has claimed it for a while (:mod:`kainite.peers.sharing.membership`). A crash after the record leaves a log that
-others claim, as any crash does.
+nobody has claimed it for a while (:mod:`kainite.peers.sharing.membership`). It does so too where the record's or the
+answer's own answer was lost: what is recorded as done is done. A crash after the record leaves a log that others claim,
+as any crash does; the next owner answers the request that it meets, and stays.
 
 **Records.** ``record`` is for operations that the log does not carry. Its request is durable in the inbox before the
 operation is carried out, and so also where no owner is at work; the next one copies it into the log.
@@ -80,6 +81,7 @@ class Answering:
         self._partition = partition
         self._rules = rules
         self._mount = mounted
+        self._hands_over: set[str] = set()  # requests that this owner has recorded as done, and not followed yet
 
     async def answer_all(self, owner: AskedOwner) -> None:
         """Carries out the requests in the inbox, in their order, and answers them.
@@ -92,9 +94,14 @@ class Answering:
             answer = await self._carry_out(owner, request_id, request)
             if answer is None:
                 continue  # more is to be done, in the next run
-            await asyncio.to_thread(self._store.answer_request, self._partition, request_id, answer)
-            if request.get("action") == HAND_OVER and answer["result"] == OK:
-                owner.give_up(f"the log is handed over, as {request.get('by', 'somebody')} has asked")
+            try:
+                await asyncio.to_thread(self._store.answer_request, self._partition, request_id, answer)
+            finally:
+                hands_over = request_id in self._hands_over
+                self._hands_over.discard(request_id)
+                if hands_over:
+                    owner.give_up(f"the log is handed over, as {request.get('by', 'somebody')} has asked")
+            if hands_over:
                 return
 
     async def _carry_out(self, owner: AskedOwner, request_id: str, request: Mapping[str, str]) -> Answer | None:
@@ -114,7 +121,7 @@ class Answering:
             case action if action in (PAUSE, RESUME):
                 return await self._write(owner, lambda journal: pause_or_resume(journal, request_id, request))
             case action if action == HAND_OVER:
-                return await self._write(owner, lambda journal: _hand_over(journal, request_id, request))
+                return await self._write(owner, lambda journal: self._hand_over(journal, request_id, request))
             case action if action == RECORD:
                 return await self._write(owner, lambda journal: _record(journal, request_id, request))
             case action:
@@ -168,6 +175,15 @@ class Answering:
             record(journal, request_id, request, OperationKind.SKIP, about, answer)
         return answer
 
+    def _hand_over(self, journal: Journal, request_id: str, request: Mapping[str, str]) -> Answer:
+        if request_id in journal.state.answered:
+            return {"result": OK, "message": "the log was released, and is owned again"}
+        answer = {"result": OK, "message": "the log is released, for another process to own it"}
+        record(journal, request_id, request, OperationKind.HAND_OVER, "", answer)
+        journal.write(EntryKind.STATUS, StatusMeta(requests=(request_id,)))
+        self._hands_over.add(request_id)
+        return answer
+
     async def _write(self, owner: AskedOwner, decide: Callable[[Journal], Answer]) -> Answer:
         """Appends what a request decides; returns a refusal where deciding breaks, so that no other owner meets it."""
         answer: Answer = {}
@@ -197,15 +213,6 @@ def _note(journal: Journal, request_id: str, request: Mapping[str, str], answer:
     """Writes the record of a request about one unit."""
     what = KINDS[request["action"]]
     record(journal, request_id, request, what, f"unit {request.get('uow', '')}", answer)
-
-
-def _hand_over(journal: Journal, request_id: str, request: Mapping[str, str]) -> Answer:
-    if request_id in journal.state.answered:
-        return refusal("the log has another owner since")
-    answer = {"result": OK, "message": "the log is released, for another process to own it"}
-    record(journal, request_id, request, OperationKind.HAND_OVER, "", answer)
-    journal.write(EntryKind.STATUS, StatusMeta(requests=(request_id,)))
-    return answer
 
 
 def _record(journal: Journal, request_id: str, request: Mapping[str, str]) -> Answer:

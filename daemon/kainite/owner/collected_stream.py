@@ -10,12 +10,14 @@ from collections.abc import Sequence
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogRequestError
-from kainite.log.format.entry import STREAM, ControlMeta, Entry, EntryKind
+from kainite.log.format.entry import STREAM, ControlMeta, Entry, EntryKind, OperationMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 
 
-def stream_entries(state: FoldedLog, stream: str, log: str, *, adopt: bool) -> Sequence[Entry]:
+def stream_entries(
+    state: FoldedLog, stream: str, log: str, *, adopt: bool, note: OperationMeta | None = None
+) -> Sequence[Entry]:
     """Returns the entries that make ``stream`` the log's stream; none if it is already.
 
     Args:
@@ -23,6 +25,7 @@ def stream_entries(state: FoldedLog, stream: str, log: str, *, adopt: bool) -> S
         stream: the stream's identity; no other stream ever has the same.
         log: the log partition's name, for messages.
         adopt: whether the log takes the stream although it has positions of another one, and drops these positions.
+        note: the record of the person who lets it adopt the stream, for the same batch.
 
     Raises:
         LogRequestError: the log has positions of another stream.
@@ -39,4 +42,6 @@ def stream_entries(state: FoldedLog, stream: str, log: str, *, adopt: bool) -> S
         journal.write(EntryKind.CONTROL, ControlMeta(STREAM, key=""))
     if state.stream != stream:
         journal.write(EntryKind.CONTROL, ControlMeta(STREAM, key=stream))
+    if note is not None:
+        journal.write(EntryKind.OPERATION, note)
     return journal.entries

@@ -53,7 +53,7 @@ from kainite.log.collecting.collect import begin, collect
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.collecting.watermark import Held, Watermark
 from kainite.log.contract import LogStore
-from kainite.log.format.entry import Batch, Entry
+from kainite.log.format.entry import Batch, Entry, OperationMeta
 from kainite.log.state.backlog import LogBacklog, OpenBacklog
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.summary import DurableMarks, LogSummary, OwnersFigures, ShardFigure, as_text, summary_of
@@ -182,19 +182,20 @@ class LogOwner:
         """Returns how many appends are not durable yet, and their bytes, approximately."""
         return len(self._queue), self._queue.bytes
 
-    async def collect_from(self, stream: str, *, adopt: bool = False) -> None:
+    async def collect_from(self, stream: str, *, adopt: bool = False, note: OperationMeta | None = None) -> None:
         """Notes the stream whose shards are collected; returns when it is durable.
 
         Args:
             stream: the stream's identity; no other stream ever has the same.
             adopt: whether the log takes the stream although it has positions of another one, and drops these
                 positions; allowed only before the first append.
+            note: the record of the person who lets it adopt the stream.
 
         Raises:
             LogRequestError: the log has positions of another stream.
         """
         log = f"{self._settings.partition} of {self._settings.table}"
-        await self.write(lambda state: stream_entries(state, stream, log, adopt=adopt))
+        await self.write(lambda state: stream_entries(state, stream, log, adopt=adopt, note=note))
         if adopt:
             self._queue.take_positions(self.state.positions)
 

@@ -33,6 +33,12 @@ _TOUCHING: Final = """
         WHERE c.oid = to_regclass(format('%%I.%%I', %s::text, %s::text)))
     SELECT k.conname::text AS name, cn.nspname::text AS child_schema, c.relname::text AS child,
            pn.nspname::text AS parent_schema, p.relname::text AS parent, pg_get_constraintdef(k.oid) AS definition,
+           ARRAY(SELECT a.attname::text FROM unnest(k.conkey) WITH ORDINALITY AS u (attnum, place)
+                 JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum ORDER BY u.place) AS columns,
+           ARRAY(SELECT a.attname::text FROM unnest(k.confkey) WITH ORDINALITY AS u (attnum, place)
+                 JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.attnum
+                 ORDER BY u.place) AS parent_columns,
+           k.condeferrable AS deferrable, k.confdeltype::text AS on_delete, k.confupdtype::text AS on_update,
            c.relkind = 'p' AS partitioned, k.convalidated AS valid, k.conparentid <> 0 AS inherited
     FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace cn ON cn.oid = c.relnamespace
     JOIN pg_class p ON p.oid = k.confrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
@@ -113,7 +119,7 @@ def _make(connection: psycopg.Connection, key: tuple[str, str, str, str], row: A
         connection.execute(table_ledger.FORGET_FOREIGN_KEY, key)
 
 
-def _noted(connection: psycopg.Connection, row: Any) -> tuple[str | None, ...]:
+def _noted(connection: psycopg.Connection, row: Any) -> tuple[Any, ...]:
     """Returns the columns of the note behind the log's name."""
     later = row.valid and not row.partitioned
     add = _altered(row.child_schema, row.child, sql.SQL("ADD CONSTRAINT {}"), row.name).as_string(connection)
@@ -124,6 +130,11 @@ def _noted(connection: psycopg.Connection, row: Any) -> tuple[str | None, ...]:
         row.child,
         row.parent_schema,
         row.parent,
+        row.columns,
+        row.parent_columns,
+        row.deferrable,
+        row.on_delete,
+        row.on_update,
         f"{add} {row.definition}{' NOT VALID' if later else ''}",
         validate.as_string(connection) if later else None,
     )

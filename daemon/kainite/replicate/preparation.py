@@ -18,6 +18,7 @@ from psycopg import sql
 
 from kainite.base.errors import SettingsError, SourceError
 from kainite.capture.postgresql.offset import Offset
+from kainite.capture.postgresql.replication import create_slot
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
 from kainite.extract.offsets.place import Place
@@ -93,6 +94,14 @@ def write(configured: Settings) -> Iterator[str]:
         yield from _tables(source, target, ends, published(source, ends.source.publication))
 
 
+def write_tables(configured: Settings) -> Iterator[str]:
+    """Makes the publication and the target's tables, where they are missing, and no slot; as :func:`write`."""
+    ends = ends_of(configured)
+    with both_sessions(ends) as (source, target):
+        yield from _publication(source, ends)
+        yield from _tables(source, target, ends, published(source, ends.source.publication))
+
+
 def _publication(source: psycopg.Connection, ends: ReplicaEnds) -> Iterator[str]:
     name = ends.source.publication
     if source.execute("SELECT FROM pg_publication WHERE pubname = %s", (name,)).rowcount:
@@ -111,7 +120,8 @@ def _slot(
     if file.path.exists():
         return  # an offset without its slot is a loss, which the extractor tells of
     if slot is None:
-        source.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
+        with create_slot(ends.source):
+            pass
         slot = found_slot(source, name)
         yield f"made replication slot {name}"
     elif (load := found_load(target, ends.log_partition)) is not None and load.position is not None:

@@ -19,8 +19,9 @@ from kainite.replicate.ends import source_session
 _SLOT: Final = """
     SELECT plugin, database = current_database() AS here, active, wal_status,
            (confirmed_flush_lsn - '0/0')::bigint AS lsn,
-           pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint AS held, safe_wal_size AS left
-    FROM pg_replication_slots WHERE slot_name = %s"""
+           pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint AS held, safe_wal_size AS left,
+           (to_jsonb(s) ->> 'failover')::boolean AS failover
+    FROM pg_replication_slots s WHERE slot_name = %s"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class FoundSlot:
         lsn: the place up to which its reader has all; None where it is unknown.
         held: bytes of WAL that it holds back.
         left: bytes of WAL that may be written before it is lost; None without a limit.
+        failover: whether standbys may keep copies of it; None where the server knows no such thing.
     """
 
     plugin: str
@@ -44,6 +46,7 @@ class FoundSlot:
     lsn: int | None
     held: int
     left: int | None
+    failover: bool | None = None
 
 
 def found_slot(connection: psycopg.Connection, name: str) -> FoundSlot | None:
@@ -52,7 +55,8 @@ def found_slot(connection: psycopg.Connection, name: str) -> FoundSlot | None:
     if row is None:
         return None
     lsn = None if row.lsn is None else int(row.lsn)
-    return FoundSlot(row.plugin, bool(row.here), row.active, row.wal_status == "lost", lsn, row.held or 0, row.left)
+    lost = row.wal_status == "lost"
+    return FoundSlot(row.plugin, bool(row.here), row.active, lost, lsn, row.held or 0, row.left, row.failover)
 
 
 def problem_of(slot: FoundSlot | None, name: str) -> str | None:

@@ -8,8 +8,9 @@ from typing import Any, Final
 import psycopg
 
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.replicate.findings import CheckFinding, fine, warning, wrong
-from kainite.replicate.slot import found_slot, mend_of, problem_of
+from kainite.replicate.failover_checks import look_at_failover
+from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
+from kainite.replicate.slot import FoundSlot, found_slot, mend_of, problem_of
 from kainite.replicate.tables import ReplicaTable
 
 _SLOTS_NEEDED: Final = 1
@@ -30,10 +31,11 @@ _PUBLICATION: Final = """
 _RIGHTS: Final = """
     SELECT t.sql, has_table_privilege(t.sql::regclass, 'SELECT'), row_security_active(t.sql::regclass)
     FROM unnest(%s::text[]) AS t (sql)"""
-_IDENTITY_INDEX: Final = """
-    SELECT t.sql FROM unnest(%s::text[]) AS t (sql) WHERE NOT EXISTS (
+_SILENT: Final = """
+    SELECT t.sql, c.relreplident::text FROM unnest(%s::text[]) AS t (sql) JOIN pg_class c ON c.oid = t.sql::regclass
+    WHERE c.relreplident = 'n' OR c.relreplident = 'i' AND NOT EXISTS (
         SELECT FROM pg_index i, pg_index p
-        WHERE i.indrelid = t.sql::regclass AND i.indisreplident AND p.indrelid = i.indrelid AND p.indisprimary
+        WHERE i.indrelid = c.oid AND i.indisreplident AND p.indrelid = c.oid AND p.indisprimary
           AND p.indkey::int2[] <@ i.indkey::int2[])"""
 
 
@@ -49,10 +51,13 @@ def look_at_source(
         required: tables, as ``schema.table``, that must be.
     """
     yield from _server(connection)
-    yield _slot(connection, source)
+    slot = found_slot(connection, source.slot)
+    yield _slot(slot, source)
+    yield from look_at_failover(connection, slot, source.slot)
     yield _publication(connection, source, tables, required)
     yield from _rights(connection, tables)
     yield from _identities(connection, tables)
+    yield from _wholes(tables)
 
 
 def _server(connection: psycopg.Connection) -> Iterator[CheckFinding]:
@@ -79,8 +84,7 @@ def _server(connection: psycopg.Connection) -> Iterator[CheckFinding]:
         yield fine("WAL", f"the slot may hold back {keep}")
 
 
-def _slot(connection: psycopg.Connection, source: SourceSlot) -> CheckFinding:
-    slot = found_slot(connection, source.slot)
+def _slot(slot: FoundSlot | None, source: SourceSlot) -> CheckFinding:
     problem = problem_of(slot, source.slot)
     if slot is None or problem is not None:
         return wrong("slot", problem or "", mend_of(slot, source.slot))
@@ -124,13 +128,22 @@ def _identities(connection: psycopg.Connection, tables: Sequence[ReplicaTable]) 
         elif not table.key:
             yield warning("keys", f"{table.full_name} has no primary key: it takes inserts alone, and the source"
                           " refuses its own updates and deletes while it is published", add)  # fmt: skip
-        elif table.identity == "n":
-            yield wrong("replica identity", f"{table.full_name} has NOTHING",
-                        f"ALTER TABLE {table.sql} REPLICA IDENTITY DEFAULT")  # fmt: skip
-    indexed = [table.sql for table in tables if table.identity == "i" and table.key]
-    for (sql,) in connection.execute(_IDENTITY_INDEX, (indexed,)):
-        yield wrong("replica identity", f"the index that {sql} uses does not contain the primary key",
-                    f"ALTER TABLE {sql} REPLICA IDENTITY DEFAULT")  # fmt: skip
+    # A change that is sent under a whole's name has the old values that its partition's identity tells.
+    keyed = sorted({sql for table in tables if table.key for sql in (table.sql, *(part.sql for part in table.parts))})
+    for sql, identity in connection.execute(_SILENT, (keyed,)):
+        found = (
+            f"{sql} has NOTHING" if identity == "n" else f"the index that {sql} uses does not contain the primary key"
+        )
+        yield wrong("replica identity", found, f"ALTER TABLE {sql} REPLICA IDENTITY DEFAULT")
+
+
+def _wholes(tables: Sequence[ReplicaTable]) -> Iterator[CheckFinding]:
+    """Yields of which tables' partitions PostgreSQL sends no TRUNCATE."""
+    wholes = [table.full_name for table in tables if table.sql not in {part.sql for part in table.parts}]
+    if wholes:
+        yield warning("partitions", f"{some_names(wholes)}: TRUNCATE of a partition by itself is not sent under the"
+                      " whole's name (publish_via_partition_root)",
+                      "DELETE its rows instead; kainite verify finds what differs")  # fmt: skip
 
 
 def _row(connection: psycopg.Connection, query: str) -> Any:

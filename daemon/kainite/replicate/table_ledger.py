@@ -2,7 +2,8 @@
 
 ``kainite replicate add`` and ``reload`` give a table a consistent point S of its own. Meanwhile the apply job *holds*
 the table's deltas: it writes them into ``kainite_held_delta`` instead of the table, in the transaction that applies the
-rest of their unit and acknowledges it. Deltas of other tables are applied as always.
+rest of their unit and acknowledges it. Deltas of other tables are applied as always. What is held of a large unit is
+several rows, the *pieces*, one behind the other, and the last one is marked: a value takes 1 GB at most.
 
 ===========  ==========================================================================================================
 state        means
@@ -31,12 +32,15 @@ Invariants:
    table that is not live, nor holds deltas of one that is.
 2. While a table is not live, nobody writes to it but the tasks of its load and the catching up.
 3. Each held delta whose unit committed at S or later is applied once, those before S never: it is deleted in the
-   transaction that applies it. Their order is the one in which they were held, which is the apply job's.
+   transaction that applies it, and all pieces of a unit in one. Their order is the one in which they were held, which
+   is the apply job's.
 4. A table goes live only when the apply job has applied a unit that committed at S or later (``reached``), and no delta
    is held. From 3: the table is then as of the last unit that was applied, like all others. With
    ``targetConsistency=prefix`` that is a state of the source.
 5. A foreign key that the target would check against a table that is not live is dropped by ``begin``, in the
-   transaction that notes how it is made again; it is made again when both its tables are live.
+   transaction that notes how it is made again; it is made again when both its tables are live. Meanwhile it counts as
+   there for whoever reads the catalogue (:func:`kainite.targets.postgresql.catalogue.reading`): units that conflict by
+   it keep their order, also behind the moment at which it is made again.
 
 What a crash of the driver leaves, and what the next ``add`` or ``reload`` of the table does:
 
@@ -82,6 +86,7 @@ CREATE: Final = (
         table_name text NOT NULL,
         transaction_id bigint NOT NULL,
         uow text NOT NULL,
+        last boolean NOT NULL,
         deltas bytea NOT NULL
     )""",
     """
@@ -92,6 +97,11 @@ CREATE: Final = (
         child_name text NOT NULL,
         parent_schema text NOT NULL,
         parent_name text NOT NULL,
+        child_columns text[] NOT NULL,
+        parent_columns text[] NOT NULL,
+        may_defer boolean NOT NULL,
+        on_delete text NOT NULL,
+        on_update text NOT NULL,
         add_sql text NOT NULL,
         validate_sql text,
         cause text,
@@ -135,13 +145,18 @@ READ: Final = """
 READ_ALL: Final = """
     SELECT table_schema AS schema, table_name AS name, state, (position - '0/0')::bigint AS position,
            (reached - '0/0')::bigint AS reached, cause,
-           (SELECT count(*) FROM kainite_held_delta h WHERE h.log_partition = t.log_partition
+           (SELECT count(*) FROM kainite_held_delta h WHERE h.last AND h.log_partition = t.log_partition
               AND h.table_schema = t.table_schema AND h.table_name = t.table_name) AS held
     FROM kainite_load_table t WHERE log_partition = %s ORDER BY 1, 2"""
 
-HELD: Final = """
-    SELECT place, transaction_id AS tid, uow, deltas FROM kainite_held_delta
+# The size of a long value is known without reading it.
+HELD_PLACES: Final = """
+    SELECT place, last, octet_length(deltas)::bigint AS size FROM kainite_held_delta
     WHERE log_partition = %s AND table_schema = %s AND table_name = %s ORDER BY place LIMIT %s"""
+
+HELD: Final = """
+    SELECT place, last, transaction_id AS tid, uow, deltas FROM kainite_held_delta
+    WHERE place = ANY(%s::bigint[]) ORDER BY place"""
 
 FORGET_HELD: Final = """
     DELETE FROM kainite_held_delta WHERE log_partition = %s AND table_schema = %s AND table_name = %s"""
@@ -155,10 +170,10 @@ TAKE_HELD: Final = """
 
 # What the apply job writes, in the transaction of the units.
 HOLD: Final = """
-    INSERT INTO kainite_held_delta (log_partition, table_schema, table_name, transaction_id, uow, deltas)
-    SELECT %s, h.schema, h.name, h.tid, h.uow, h.deltas
-    FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[], %s::bytea[])
-         WITH ORDINALITY AS h (schema, name, tid, uow, deltas, place) ORDER BY h.place"""
+    INSERT INTO kainite_held_delta (log_partition, table_schema, table_name, transaction_id, uow, last, deltas)
+    SELECT %s, h.schema, h.name, h.tid, h.uow, h.last, h.deltas
+    FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[], %s::boolean[], %s::bytea[])
+         WITH ORDINALITY AS h (schema, name, tid, uow, last, deltas, place) ORDER BY h.place"""
 
 # Not behind the point: tasks would wait for one another's lock on the row for as long as the table is not live.
 REACHED: Final = """
@@ -167,17 +182,23 @@ REACHED: Final = """
       AND (position IS NULL OR reached IS NULL OR reached < position)"""
 
 NOTE_FOREIGN_KEY: Final = """
-    INSERT INTO kainite_load_foreign_key (log_partition, constraint_name, child_schema, child_name, parent_schema,
-                                          parent_name, add_sql, validate_sql)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+    INSERT INTO kainite_load_foreign_key (
+        log_partition, constraint_name, child_schema, child_name, parent_schema, parent_name, child_columns,
+        parent_columns, may_defer, on_delete, on_update, add_sql, validate_sql)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (log_partition, child_schema, child_name, constraint_name) DO UPDATE SET
         add_sql = excluded.add_sql, cause = NULL,
         validate_sql = coalesce(kainite_load_foreign_key.validate_sql, excluded.validate_sql)"""
 
-# Foreign keys whose two tables are live.
+# Foreign keys whose two tables are live: a partition's own waits for the whole too, and that of a whole for its parts.
 _BOTH_LIVE: Final = """NOT EXISTS (
-        SELECT FROM kainite_load_table t WHERE t.log_partition = k.log_partition AND t.state <> 'live'
-          AND (t.table_schema, t.table_name) IN ((k.child_schema, k.child_name), (k.parent_schema, k.parent_name)))"""
+        SELECT FROM kainite_load_table t,
+            (VALUES (k.child_schema, k.child_name), (k.parent_schema, k.parent_name)) AS side (schema, name),
+            to_regclass(format('%%I.%%I', side.schema, side.name)) AS one,
+            to_regclass(format('%%I.%%I', t.table_schema, t.table_name)) AS other
+        WHERE t.log_partition = k.log_partition AND t.state <> 'live'
+          AND (one = other OR other IN (SELECT relid FROM pg_partition_ancestors(one))
+               OR one IN (SELECT relid FROM pg_partition_ancestors(other))))"""
 
 MAKEABLE: Final = f"""
     SELECT constraint_name AS name, child_schema AS schema, child_name AS child, validate_sql

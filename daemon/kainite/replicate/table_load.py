@@ -25,7 +25,13 @@ from kainite.replicate.table_ledger import OwnLoadState, load_name
 from kainite.replicate.tables import ReplicaTable, TableName
 
 HELD_AT_ONCE: Final = 500
-"""Units whose held deltas are applied in one transaction."""
+"""Most units whose held deltas are applied in one transaction."""
+
+HELD_BYTES: Final = 32 * 2**20
+"""Bytes of held deltas behind which no further unit is taken into a transaction: they are in memory together."""
+
+_PIECES_AT_ONCE: Final = 10_000
+"""Pieces that are looked at, to choose a transaction's; no unit has so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +54,24 @@ class OwnLoad:
 
 @dataclass(frozen=True, slots=True)
 class HeldUnit:
-    """What is held of one unit for a table: its place, the unit's id and name, and the deltas as they were written."""
+    """What is held of one unit for a table.
 
-    place: int
+    Attributes:
+        places: where its pieces stand.
+        tid: the unit's id.
+        uow: its name.
+        pieces: its deltas, as they were written.
+    """
+
+    places: tuple[int, ...]
     tid: int
     uow: str
-    deltas: bytes
+    pieces: tuple[bytes, ...]
+
+
+def is_full(held: Sequence[HeldUnit]) -> bool:
+    """Tells whether more may be held than was returned."""
+    return len(held) == HELD_AT_ONCE or sum(len(piece) for one in held for piece in one.pieces) >= HELD_BYTES
 
 
 class TableLoad:
@@ -137,9 +155,29 @@ class TableLoad:
             self._connection.execute(table_ledger.SET_STATE, (state, cause, *self._place))
 
     def held(self) -> Sequence[HeldUnit]:
-        """Returns what is held longest, of :data:`HELD_AT_ONCE` units at most."""
-        rows: list[Any] = self._cursor().execute(table_ledger.HELD, (*self._place, HELD_AT_ONCE)).fetchall()
-        return [HeldUnit(*row) for row in rows]
+        """Returns the units that are held longest, whole: of these :data:`HELD_AT_ONCE`, or :data:`HELD_BYTES`."""
+        found: list[HeldUnit] = []
+        pieces: list[Any] = []
+        for row in self._cursor().execute(table_ledger.HELD, (self._next_places(),)):
+            pieces.append(row)
+            if row.last:
+                places, contents = tuple(one.place for one in pieces), tuple(one.deltas for one in pieces)
+                found.append(HeldUnit(places, row.tid, row.uow, contents))
+                pieces = []
+        return found
+
+    def _next_places(self) -> list[int]:
+        rows = self._cursor().execute(table_ledger.HELD_PLACES, (*self._place, _PIECES_AT_ONCE)).fetchall()
+        places: list[int] = []
+        units = size = whole = 0
+        for row in rows:
+            places.append(row.place)
+            size += row.size
+            if row.last:
+                units, whole = units + 1, len(places)
+                if units == HELD_AT_ONCE or size >= HELD_BYTES:
+                    break
+        return places[:whole]
 
     @contextmanager
     def nobody_applies(self) -> Iterator[None]:

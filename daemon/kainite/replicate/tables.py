@@ -109,7 +109,7 @@ class ReplicaTable:
         identity: its replica identity, as ``pg_class.relreplident`` has it.
         rows: how many rows it has, estimated.
         parts: where its rows are.
-        published_columns: the columns that the publication has; None: all.
+        published_columns: the columns that the publication has; None: all that are not computed.
         published_rows: the publication's condition on rows; None: all.
     """
 
@@ -136,9 +136,9 @@ class ReplicaTable:
 
     @property
     def copied(self) -> tuple[ReplicaColumn, ...]:
-        """Returns the columns whose values are sent: those that are published and not computed."""
+        """Returns the columns whose values are sent; a computed one only where the publication has it by name."""
         wanted = self.published_columns
-        return tuple(c for c in self.columns if not c.generated and (wanted is None or c.name in wanted))
+        return tuple(c for c in self.columns if (not c.generated if wanted is None else c.name in wanted))
 
     @property
     def bytes(self) -> int:

@@ -107,6 +107,9 @@ def _column(table: str, sql: str, source: ReplicaColumn, target: ReplicaColumn |
         yield wrong(
             "columns", f"the target lacks {name}", f'ALTER TABLE {sql} ADD COLUMN "{source.name}" {source.type}'
         )
+    elif target.generated and source.generated:
+        yield wrong("columns", f"{name} is published, and computed by the target: such changes fail",
+                    "ALTER PUBLICATION … SET (publish_generated_columns = none); none in a column list")  # fmt: skip
     elif target.generated:
         yield wrong("columns", f"{name} is generated in the target alone: its values cannot be written",
                     f'ALTER TABLE {sql} ALTER COLUMN "{source.name}" DROP EXPRESSION')  # fmt: skip

@@ -319,7 +319,8 @@ class DynamoDBStore:
         items = list(self._table.query(f"{partition}#Q", fields="p, s, r, a", strong=True))
         # The latest answers stay for their clients; the others, whose clients are gone, are deleted.
         answered = [item["s"]["S"] for item in items if "a" in item]
-        self._table.delete(f"{partition}#Q", answered[:-ANSWERS_KEPT])
+        if self._head_fields is None:  # the owner's store: who only looks may have no right to delete
+            self._table.delete(f"{partition}#Q", answered[:-ANSWERS_KEPT])
         return [(item["s"]["S"], text_map_of(item, "r")) for item in items if "r" in item and "a" not in item]
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:

@@ -74,7 +74,7 @@ class FactsReader:
         self._settings = settings
         self._file = file
         self._wait = wait
-        self._asked = (*_own_pages(settings), *asked)
+        self._asked = (*own_pages(settings), *asked)
         self._clock = clock
         self._sleep = sleep
         dynamodb = client("dynamodb", hurried(settings.aws))
@@ -174,7 +174,7 @@ def _is_young(summary: LogSummary | None, lease: float) -> bool:
     return summary is not None and abs(epoch_ms() - summary.at_ms) <= lease * 1000
 
 
-def _own_pages(settings: Settings) -> tuple[tuple[str, int], ...]:
+def own_pages(settings: Settings) -> tuple[tuple[str, int], ...]:
     """Returns where the processes of this file serve their health on this host."""
     own = (settings.metrics.port, settings.service.metrics_port)
     ports = (*own, settings.apply.metrics_port, settings.extract.metrics_port)

@@ -7,7 +7,8 @@ import logging
 from collections.abc import Callable, Iterator
 
 from kainite.base.logs import event
-from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost
+from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost, RestartWanted
+from kainite.leases.table.request import LeaseRequest
 from kainite.observe.shard_status import ShardStatus, Standstill
 from kainite.worker.shard_consumer import ConsumerParts, ShardConsumer
 from kainite.worker.shard_reading import ShardReading
@@ -63,7 +64,9 @@ class Consumers:
                 case HandingOver(lease) if lease in self._running:
                     consumer, task = self._running[lease]
                     consumer.hand_over()
-                    self._group.create_task(self._end(task, self._grace))
+                    self._group.create_task(self._hand_over(lease, task))
+                case RestartWanted(lease, request):
+                    self._restart(lease, request)
                 case Lost(lease) if lease in self._running:
                     consumer, task = self._running[lease]
                     consumer.lose()
@@ -97,6 +100,21 @@ class Consumers:
         """Kills all children; the caller cancels their consumers."""
         for consumer, _ in self._running.values():
             consumer.kill()
+
+    def _restart(self, lease: HeldLease, request: LeaseRequest) -> None:
+        def tell(done: bool, said: str) -> None:
+            self._keeper.restarted(lease, request, said, done=done)
+
+        if lease in self._running:
+            self._running[lease][0].restart(tell)
+        else:
+            tell(False, "no child is at work: the shard has ended, or its daemon is stopping")
+
+    async def _hand_over(self, lease: HeldLease, task: asyncio.Task[None]) -> None:
+        """Ends a consumer, which hands its lease over; does so for a consumer that did not end in time."""
+        await self._end(task, self._grace)
+        if lease in self._keeper.held:
+            await self._keeper.hand_over(lease)
 
     def _start(self, lease: HeldLease) -> None:
         before = [task for other, (_, task) in self._running.items() if other.shard_id == lease.shard_id]

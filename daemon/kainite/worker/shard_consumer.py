@@ -10,6 +10,7 @@ Invariants:
   (:mod:`kainite.child.markers.death_policy`); then the record is reported.
 * A shard's end without a checkpoint of SHARD_END is a failure like any other.
 * The child has ended before the lease is given back.
+* A restart that a person asks for is a crash that nobody counts (:mod:`kainite.worker.child_restart`).
 
 :mod:`kainite.worker.call_rules` decides what may be checkpointed and appended, and when, and describes what a crash
 leaves behind; no state of this module outlives the process.
@@ -44,6 +45,7 @@ from kainite.observe.meter import SILENT, Meter
 from kainite.observe.shard_status import ShardStatus, Standstill
 from kainite.settings import ChildSettings, StreamSettings
 from kainite.worker.child_failures import ChildFailures
+from kainite.worker.child_restart import ChildRestart, TellRestarted
 from kainite.worker.consumer_states import TRANSITIONS, ConsumerState, StateOutcome
 from kainite.worker.output_stream import NewOutput
 from kainite.worker.shard_call import ShardCalls, span_of
@@ -101,7 +103,8 @@ class ShardConsumer:
         self._calls = ShardCalls(lease, self._parts.keeper, units() if units else None, output() if output else None)
         self._metrics = ShardMetrics(lease.shard_id, self._parts.meter)
         self._failures = ChildFailures(lease.shard_id, settings)
-        self._last_words = ""  # of the child that failed last
+        self._restart = ChildRestart()
+        self._last_words: tuple[str, ...] = ()  # of the child that ended last
         self._interrupt: asyncio.Future[StateOutcome] = asyncio.get_running_loop().create_future()
         self._child: ChildProcess | None = None
         self._end = ShardEnd(())
@@ -148,6 +151,16 @@ class ShardConsumer:
         """Finishes the current call, tells the child that the lease is lost, and ends it."""
         self._set_interrupt(StateOutcome.LOST)
 
+    def restart(self, tell: TellRestarted) -> None:
+        """Ends the child as a crash does, and starts another one at once; ``tell`` is told what has become of it."""
+        if self._interrupt.done() or self.state is ConsumerState.COMPLETE:
+            tell(False, "the shard is being given up, and its child is ending anyway")
+            return
+        self._restart.ask(self._child.pid if self._child else None, tell)
+        if self._child is not None:
+            event(logger, logging.INFO, "child ended by a person", shard=self._shard, pid=self._child.pid)
+            self._child.crash()
+
     def kill(self) -> None:
         """Kills the child now; for a daemon that must end at once."""
         if self._child is not None:
@@ -157,6 +170,7 @@ class ShardConsumer:
         """Returns what the consumer and its child do at this moment."""
         child = self._child
         silent = child.silent if child else None
+        said = _said(child) or self._last_words
         return ShardStatus(
             self._shard,
             self.state.name,
@@ -166,7 +180,8 @@ class ShardConsumer:
             behind_ms=self.reading.millis_behind_latest,
             last_record=self._metrics.since_records,
             failures=self._failures.count,
-            stderr=_last(child) or self._last_words,
+            stderr=said[-1] if said else "",
+            stderr_lines=said,
             records=self._metrics.records,
             standstill=self._standstill(child) if silent is None else None,
             throttled=self.reading.throttled,
@@ -203,6 +218,7 @@ class ShardConsumer:
         checkpoint = self._lease.checkpoint
         self._failures.begin(self._parts.child_settings, checkpoint.position)
         await self._perform(self._child.dialect.initialize(self._shard, checkpoint.sequence, checkpoint.sub))
+        self._restart.begun(self._child.pid, checkpoint)
         return StateOutcome.DONE
 
     async def _open_reading(self, open_source: OpenSource, settings: StreamSettings) -> None:
@@ -252,7 +268,8 @@ class ShardConsumer:
         return StateOutcome.DONE
 
     async def _back_off(self) -> StateOutcome:
-        await asyncio.wait({self._interrupt}, timeout=self._pause)
+        either: set[asyncio.Future[Any]] = {self._interrupt, self._restart.wait()}
+        await asyncio.wait(either, timeout=self._pause, return_when=asyncio.FIRST_COMPLETED)
         return self._interrupted() or StateOutcome.DONE
 
     async def _next(self) -> RecordBatch | ShardEnd | StateOutcome:
@@ -306,6 +323,11 @@ class ShardConsumer:
 
     async def _fail(self, error: KainiteError) -> None:
         self._calls.abandon()
+        if isinstance(error, ChildError) and self._restart.takes():
+            self._pause, self._last_words = 0.0, _said(self._child) or self._last_words
+            await self._close()
+            return
+        self._restart.failed(error)
         child, batch, settings = self._child, self._batch, self._parts.child_settings
         if isinstance(error, ChildError):
             self._metrics.child_failed()
@@ -320,7 +342,7 @@ class ShardConsumer:
         try:
             await self._close()
         finally:  # also when this is cancelled: a failure is never silent
-            self._last_words = _last(child) or self._last_words
+            self._last_words = _said(child) or self._last_words
             self._failures.report(failure, tuple(child.stderr_tail) if child else ())
 
     async def _ends(self) -> None:
@@ -363,6 +385,6 @@ class ShardConsumer:
         return f"<ShardConsumer {self._shard} {self.state.name} {self._child!r}>"
 
 
-def _last(child: ChildProcess | None) -> str:
-    """Returns the last line of a child's standard error; empty where it has written none."""
-    return child.stderr_tail[-1] if child is not None and child.stderr_tail else ""
+def _said(child: ChildProcess | None) -> tuple[str, ...]:
+    """Returns the last lines of a child's standard error; none where it has written none."""
+    return tuple(child.stderr_tail) if child is not None else ()

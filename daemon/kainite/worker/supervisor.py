@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 from kainite.aws import clients as aws
 from kainite.base import service_manager
+from kainite.base.checkpoint import Checkpoint
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import KainiteError, StoppedError
 from kainite.base.file_limit import provide
@@ -50,6 +51,7 @@ from kainite.observe.shard_status import ShardStatus
 from kainite.settings import Settings
 from kainite.worker import malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
+from kainite.worker.beginning import noted
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
 from kainite.worker.file_limit import needed
@@ -162,6 +164,10 @@ class _Daemon:
     def _opened(self, log: SharedLog) -> None:
         self._log = log
 
+    async def _begin(self, stream: StreamClient, initial: Checkpoint, timestamp: float | None) -> float:
+        assert self._log is not None  # leases are created only after the log was reached
+        return await noted(self._log, stream.now, initial, timestamp)
+
     async def run(self, meter: Meter) -> None:
         """Runs until the daemon is told to stop."""
         settings = self._settings.current
@@ -171,7 +177,10 @@ class _Daemon:
             partial(open_retrieval, kinesis, stream, settings, meter), self._stop, f"stream {stream.name}"
         )
         table = LeaseTable(self._dynamodb, settings.leases.table)
-        keeper = LeaseKeeper(table, stream, settings.leases, settings.stream, stance=self._stance, meter=meter)
+        begin = partial(self._begin, stream) if settings.log.enabled else None
+        keeper = LeaseKeeper(
+            table, stream, settings.leases, settings.stream, stance=self._stance, meter=meter, begin=begin
+        )
         self._keeper = keeper
         output = self._output.of_shard if self._output else None
         try:

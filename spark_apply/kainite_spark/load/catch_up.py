@@ -17,7 +17,7 @@ from kainite.base.errors import TargetBusyError, TargetUnavailableError
 from kainite.base.retry import Backoff
 from kainite.capture.postgresql.transactions import commit_lsn_of
 from kainite.log.format.deltas import read_deltas
-from kainite.replicate.table_load import HELD_AT_ONCE, HeldUnit, TableLoad
+from kainite.replicate.table_load import HeldUnit, TableLoad, is_full
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.postgresql.claims import claim_of_held
 from kainite_spark.targets.postgresql.target import PostgresSession
@@ -60,7 +60,7 @@ class CatchUp:
         while not self.stop.is_set():
             self.load.steps.seen()
             self.look()
-            while not self.stop.is_set() and self._batch() == HELD_AT_ONCE:
+            while not self.stop.is_set() and is_full(self._batch()):
                 self.look()
             if self._is_passed():
                 self._go_live()
@@ -79,8 +79,8 @@ class CatchUp:
                 self.load.steps.seen()
             self.load.go_live()
 
-    def _batch(self) -> int:
-        """Applies what is held longest; returns of how many units. What a lost answer took is not held again."""
+    def _batch(self) -> Sequence[HeldUnit]:
+        """Applies what is held longest; returns it. What a lost answer took is not held again."""
         for tries in range(1, TRIES):
             try:
                 return self._take()
@@ -89,17 +89,19 @@ class CatchUp:
                     raise
         return self._take()
 
-    def _take(self) -> int:
+    def _take(self) -> Sequence[HeldUnit]:
         held = self.load.held()
         if held:
-            claim = claim_of_held(self.load.name, self.load.steps.generation, [one.place for one in held])
+            claim = claim_of_held(
+                self.load.name, self.load.steps.generation, [place for one in held for place in one.places]
+            )
             self.session.catch_up(claim, self._units(held))
-        return len(held)
+        return held
 
     def _units(self, held: Sequence[HeldUnit]) -> list[Unit]:
         """Returns the units that the copy does not have."""
         return [
-            Unit(one.tid, one.uow, tuple(read_deltas(one.deltas)))
+            Unit(one.tid, one.uow, tuple(delta for piece in one.pieces for delta in read_deltas(piece)))
             for one in held
             if (lsn := commit_lsn_of(one.uow)) is None or lsn >= self.position
         ]

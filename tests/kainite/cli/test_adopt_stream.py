@@ -33,9 +33,11 @@ async def test_another_stream_is_adopted_when_no_daemon_has_the_log(
         status, _, errors = await world.kainite("log", "adopt-stream", "--yes")
         assert status == 1
         assert "is held by w" in errors
-    status, output, errors = await world.kainite("log", "adopt-stream", "--yes")
+    status, output, errors = await world.kainite("log", "adopt-stream", "--yes", "--why", "it was lost")
     assert status == 0, errors
     assert f"stream/{stream} made " in output
     state = load_state(store, "0", names=True)
     assert (state.positions, "T" in state.recent) == ({}, True)
     assert f"stream/{stream} made " in str(state.stream)
+    (noted,) = state.operations.all()
+    assert (noted.what, noted.why, noted.result, noted.about) == ("adopt a stream", "it was lost", "done", state.stream)

@@ -52,6 +52,16 @@ def test_a_listing_of_many_pages_is_whole(double: KinesisDouble, stream: StreamC
     assert shards[left].parents == ("shardId-000000000000",)
 
 
+def test_a_listing_from_a_time_leaves_out_what_was_closed_before(double: KinesisDouble, stream: StreamClient) -> None:
+    double.clock = lambda: 1000.0
+    left, right = double.split("shardId-000000000000")
+    double.clock = lambda: 2000.0
+    child = double.merge(left, right)
+    assert {shard.id for shard in stream.list_shards(from_timestamp=2000.0)} == {left, right, child}
+    assert {shard.id for shard in stream.list_shards(from_timestamp=2000.5)} == {child}
+    assert len(stream.list_shards(from_timestamp=1000.0)) == 4
+
+
 def test_lineage_of_splits_and_merges_on_moto(kinesis: Any, name: str) -> None:
     stream = StreamClient(kinesis, name)
     first, second = (shard.id for shard in stream.list_shards())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kainite.base.errors import LogUnavailableError
@@ -103,6 +105,45 @@ async def test_the_log_is_handed_over_after_the_answer_and_not_again_by_the_next
     await log.run()
     assert log.given_up == ""
     assert [result for _, _, result, _ in recorded(log)] == [OperationResult.DONE]
+
+
+async def test_the_log_is_handed_over_although_the_answer_cannot_be_written(
+    log: OwnedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the record would say that it is done, and the same owner would go on."""
+
+    def away(*_: object) -> None:
+        raise LogUnavailableError("away")
+
+    request = log.store.put_request(P, {"action": "hand-over", "by": "me"})
+    with monkeypatch.context() as lost:
+        lost.setattr(log.store, "answer_request", away)
+        with pytest.raises(LogUnavailableError):
+            await log.run()
+    assert log.given_up == "the log is handed over, as me has asked"
+    log.given_up = ""
+    await log.run()
+    assert (log.given_up, (log.store.take_answer(P, request) or {})["result"]) == ("", "ok")
+    assert [result for _, _, result, _ in recorded(log)] == [OperationResult.DONE]
+
+
+async def test_the_log_is_handed_over_although_it_is_not_known_whether_that_was_recorded(
+    log: OwnedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = log.write
+
+    async def unanswered(decide: Any) -> None:
+        await write(decide)
+        raise LogUnavailableError("away")
+
+    log.store.put_request(P, {"action": "hand-over", "by": "me"})
+    with monkeypatch.context() as lost:
+        lost.setattr(log, "write", unanswered)
+        with pytest.raises(LogUnavailableError):
+            await log.run()
+    assert log.given_up == ""
+    await log.run()
+    assert log.given_up == "the log is handed over, as me has asked"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ import pytest
 from kainite.base.errors import CatalogueError
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.foreign_keys import make_again, take_off
+from kainite.targets.postgresql.catalogue import reading_unfinished
+from kainite.uow.catalogue.reflection import catalogue_of, reflect
 from support.waiting import eventually
 
 TABLES = """
@@ -19,6 +21,12 @@ TABLES = """
     CREATE TABLE b (id int PRIMARY KEY, a int CONSTRAINT "To A" REFERENCES a ON DELETE CASCADE DEFERRABLE);
     CREATE TABLE c (id int PRIMARY KEY, b int CONSTRAINT to_b REFERENCES b);
     CREATE TABLE kainite_fence (log_partition text PRIMARY KEY, generation bigint, micro_batch bigint, tables bigint);
+"""
+PARTITIONED = """
+    CREATE TABLE whole (id int PRIMARY KEY, a int CONSTRAINT up REFERENCES a ON DELETE SET NULL)
+        PARTITION BY RANGE (id);
+    CREATE TABLE low PARTITION OF whole FOR VALUES FROM (0) TO (10);
+    ALTER TABLE low ADD CONSTRAINT low_own FOREIGN KEY (a) REFERENCES b;
 """
 THERE = """
     SELECT conname, convalidated, condeferrable, confdeltype::text FROM pg_constraint
@@ -112,3 +120,35 @@ def test_a_partitioned_child_is_checked_at_once_and_a_part_alone_is_refused(targ
     assert off(target, "whole") == ["public.whole whole_a_fkey"]
     assert live(target, "whole") == []
     assert len(target.execute(THERE).fetchall()) == 4
+
+
+def test_what_is_off_counts_as_there_for_the_order_of_units(target: psycopg.Connection, postgres: str) -> None:
+    """Else a daemon that starts meanwhile lets a child pass its parent, also behind the moment at which it is made."""
+    before = reflect(postgres)
+    off(target, "a")
+    off(target, "c")
+    assert target.execute(THERE).fetchall() == []
+    assert reflect(postgres) == before
+    with reading_unfinished(postgres) as reader:
+        assert all(not table.foreign_keys for table in catalogue_of(reader, ()).tables.values())
+    live(target, "a")
+    live(target, "c")
+    assert reflect(postgres) == before
+
+
+def test_what_is_off_counts_for_partitions_too(target: psycopg.Connection, postgres: str) -> None:
+    target.execute(PARTITIONED)
+    before = reflect(postgres)
+    assert len(before.tables["low"].foreign_keys) == 2
+    assert off(target, "whole") == ["public.low low_own", "public.whole up"]
+    assert reflect(postgres) == before
+
+
+def test_a_partitions_own_foreign_key_waits_for_the_whole(target: psycopg.Connection) -> None:
+    target.execute(PARTITIONED)
+    off(target, "whole")
+    off(target, "b")
+    assert live(target, "b") == []
+    assert "low_own" not in {name for name, *_ in target.execute(THERE)}
+    assert live(target, "whole") == []
+    assert {"low_own", "up"} <= {name for name, *_ in target.execute(THERE)}

@@ -86,3 +86,21 @@ def test_a_full_table_without_a_key_says_what_can_be_applied(source: SourceSlot)
     with psycopg.connect(source.url, autocommit=True) as connection:
         connection.execute("ALTER TABLE note REPLICA IDENTITY FULL")
     assert "inserts alone can be applied" in told(look(source), "warning")["keys"]
+
+
+_WHOLE = """
+    CREATE TABLE whole (id int PRIMARY KEY, n int NOT NULL) PARTITION BY RANGE (id);
+    CREATE TABLE low PARTITION OF whole FOR VALUES FROM (0) TO (10); CREATE UNIQUE INDEX low_n ON low (n);
+    ALTER TABLE low REPLICA IDENTITY USING INDEX low_n
+"""
+
+
+def test_a_partition_that_does_not_tell_its_rows_is_named_whichever_name_is_sent(source: SourceSlot) -> None:
+    run(source.url, _WHOLE)
+    assert "the index that public.low uses" in told(look(source), "wrong")["replica identity"]
+    run(source.url, "ALTER PUBLICATION changes SET (publish_via_partition_root = true)")
+    found = look(source)
+    assert "the index that public.low uses" in told(found, "wrong")["replica identity"]
+    assert told(found, "warning")["partitions"].startswith(
+        "public.whole: TRUNCATE of a partition by itself is not sent"
+    )

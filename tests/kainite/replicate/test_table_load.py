@@ -10,7 +10,7 @@ import pytest
 from kainite.base.errors import CatalogueError, SourceError, TargetError, TargetFencedError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
-from kainite.replicate import ledger, table_ledger
+from kainite.replicate import ledger, table_ledger, table_load
 from kainite.replicate.ledger import CopyStep, LoadStep
 from kainite.replicate.load_ledger import LoadLedger
 from kainite.replicate.table_ledger import OwnLoadState
@@ -47,7 +47,7 @@ def test_a_table_goes_live_when_all_is_copied_and_applied_and_the_point_is_passe
     load = begun(target)
     assert load.found() is not None
     load.plan(POINT, ITEM, [COPY])
-    deltas = ["public"], ["item"], [1], ["pg-1-0/10"], [b"[]"]
+    deltas = ["public"], ["item"], [1], ["pg-1-0/10"], [True], [b"[]"]
     target.execute(table_ledger.HOLD, ("log/0", *deltas))
     load.enter(OwnLoadState.CATCHING_UP)
     done: list[Callable[[], object]] = [
@@ -114,3 +114,22 @@ def test_tasks_do_not_wait_for_one_another_once_the_point_is_passed(postgres: st
             one.execute(table_ledger.REACHED, ("0/20", "log/0", "0/20"))
             other.execute("SET lock_timeout = '100ms'")
             other.execute(table_ledger.REACHED, ("0/21", "log/0", "0/21"))
+
+
+def test_what_is_held_is_given_in_whole_units_within_a_bound(
+    target: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a large unit, or many, would be in memory at once, or be applied in part."""
+    monkeypatch.setattr(table_load, "HELD_BYTES", 25)
+    load = begun(target)
+    rows = [(1, True), (2, False), (2, False), (2, True), (3, True), (4, False)]
+    for tid, last in rows:
+        values = ["public"], ["item"], [tid], [f"pg-{tid}-0/10"], [last], [b"0123456789"]
+        target.execute(table_ledger.HOLD, ("log/0", *values))
+    found = load.held()
+    assert [(one.tid, len(one.pieces)) for one in found] == [(1, 1), (2, 3)]
+    assert table_load.is_full(found)
+    target.execute("DELETE FROM kainite_held_delta WHERE place = ANY(%s)", [[at for one in found for at in one.places]])
+    # The end of the fourth unit is not there: nobody but a transaction that is under way could see this.
+    assert [(one.tid, len(one.pieces)) for one in load.held()] == [(3, 1)]
+    assert not table_load.is_full(load.held())

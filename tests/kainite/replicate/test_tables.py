@@ -57,3 +57,15 @@ def test_a_publications_columns_and_rows_are_told(source: SourceSlot) -> None:
         (item,) = published(connection, "part")
     assert [column.name for column in item.copied] == ["id", "name"]
     assert item.published_rows == "(id > 5)"
+
+
+def test_a_computed_column_is_copied_where_the_publication_sends_it(source: SourceSlot) -> None:
+    with psycopg.connect(source.url, autocommit=True) as connection:
+        connection.execute(_SCHEMA.encode())
+        connection.execute('CREATE PUBLICATION plain FOR TABLE "Odd one"."T x"')
+        connection.execute(
+            'CREATE PUBLICATION full_rows FOR TABLE "Odd one"."T x" WITH (publish_generated_columns = stored)'
+        )
+        (plain,), (full,) = published(connection, "plain"), published(connection, "full_rows")
+    assert "twice" not in {column.name for column in plain.copied}
+    assert "twice" in {column.name for column in full.copied}

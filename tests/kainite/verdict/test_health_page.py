@@ -27,7 +27,7 @@ async def test_the_answer_is_what_the_process_says() -> None:
 
 
 async def test_an_answer_of_another_form_is_none() -> None:
-    assert (await asked(b"[1]")).error == "its answer is no health page"
+    assert (await asked(b"[1]")).error == "its answer is no /health page"
     assert (await asked(b"no JSON")).answer is None
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST
+from kainite.base.errors import LogUnavailableError
+from kainite.log.client import LogClient
 from kainite.store.memory import MemoryStore
-from kainite.worker.beginning import warn_if_kept
+from kainite.worker.beginning import noted, warn_if_kept
 from kainite.worker.shard_consumer import ShardConsumer
 from support.daemon_world import World, delta, scripted, units_in
 from support.names import unique
@@ -60,6 +62,24 @@ async def test_the_note_is_durable_before_the_first_read(world: World) -> None:
             gate.set()
             await until(lambda: reads(consumer))
             assert log.state.started_ms is not None
+
+
+async def test_a_log_without_an_owner_does_not_hold_up_the_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NobodyOwns:
+        async def begin(self, at_ms: int) -> int:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    monkeypatch.setattr("kainite.worker.beginning.NOTE_S", 0.01)
+    with pytest.raises(LogUnavailableError, match="did not note"):
+        await noted(cast(LogClient, NobodyOwns()), lambda: 5.0, LATEST, None)
+
+
+async def test_leases_wait_for_the_beginning_that_the_log_has(world: World) -> None:
+    async with world.log(MemoryStore()) as log:
+        assert await noted(log, lambda: 500.0, LATEST, None) == 499.0
+        assert await noted(log, lambda: 900.0, LATEST, None) == 499.0
+        assert await noted(log, lambda: 900.0, AT_TIMESTAMP, 100.0) == 499.0
 
 
 def test_a_time_in_the_settings_that_comes_too_late_is_said(caplog: pytest.LogCaptureFixture) -> None:

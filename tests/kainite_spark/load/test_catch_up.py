@@ -13,7 +13,7 @@ from kainite.base.errors import TargetRejectedError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.log.format.deltas import dump_deltas
-from kainite.replicate import table_ledger
+from kainite.replicate import table_ledger, table_load
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.table_load import TableLoad
 from kainite.replicate.tables import ReplicaTable
@@ -29,7 +29,9 @@ ITEM = ReplicaTable("public", "item", "public.item", (), (), "d", 0, ())
 
 def held(target: psycopg.Connection, tid: int, lsn: str, value: int, key: int = 1) -> None:
     delta = Delta("item", Operation.UPDATE, {"id": key}, {"v": value}, {})
-    target.execute(table_ledger.HOLD, ("log/0", ["public"], ["item"], [tid], [f"pg-7-{lsn}"], [dump_deltas([delta])]))
+    target.execute(
+        table_ledger.HOLD, ("log/0", ["public"], ["item"], [tid], [f"pg-7-{lsn}"], [True], [dump_deltas([delta])])
+    )
 
 
 def reach(target: psycopg.Connection, lsn: str) -> None:
@@ -96,3 +98,19 @@ def test_a_stop_leaves_it_to_the_next_driver_and_a_refusal_is_told(
     with pytest.raises(TargetRejectedError, match="item_v_check"):
         catching_up.run()
     assert target.execute("SELECT count(*) FROM kainite_held_delta").fetchall() == [(1,)]
+
+
+def test_the_pieces_of_a_unit_are_applied_in_one_transaction(
+    catching_up: CatchUp, target: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A constraint that is checked at the end of the unit would be refused between two pieces."""
+    monkeypatch.setattr(table_load, "HELD_BYTES", 1)
+    target.execute("UPDATE item SET v = id")
+    target.execute("ALTER TABLE item ADD UNIQUE (v) DEFERRABLE INITIALLY DEFERRED")
+    swapped = [Delta("item", Operation.UPDATE, {"id": id}, {"v": v}, {}) for id, v in ((1, 2), (2, 1))]
+    for delta, last in zip(swapped, (False, True), strict=True):
+        values = ["public"], ["item"], [7], ["pg-7-0/30"], [last], [dump_deltas([delta])]
+        target.execute(table_ledger.HOLD, ("log/0", *values))
+    reach(target, "0/30")
+    assert catching_up.run()
+    assert target.execute("SELECT id, v FROM item ORDER BY 1").fetchall() == [(1, 2), (2, 1)]

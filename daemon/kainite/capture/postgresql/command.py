@@ -101,7 +101,7 @@ def main(
     \b
     Examples:
       psql -d shop -c "CREATE PUBLICATION shop FOR ALL TABLES"
-      psql -d shop -Atc "SELECT lsn FROM pg_create_logical_replication_slot('shop', 'pgoutput')"
+      psql -d shop -Atc "SELECT lsn FROM pg_create_logical_replication_slot('shop', 'pgoutput', failover => true)"
       kainite extract -p shop.properties --begin '{"lsn":"0/1718490","number":0}'      once, with that lsn
       kainite extract -p shop.properties
     """

@@ -168,7 +168,7 @@ class PostgresExtractor:
             except SourceError:
                 stream.close()
                 raise
-            units = NumberedUnits(start.number, catalogue.primary_key, self._reading.skip_truncate, time.time_ns)
+            units = NumberedUnits(start.number, catalogue.key, self._reading.skip_truncate, time.time_ns)
             every = self._reading.heartbeat
             beating = None if every is None else Heartbeat(slot.url, every)
             self._opened = _Source(stream, catalogue, units, beating)

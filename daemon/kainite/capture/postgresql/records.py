@@ -24,12 +24,18 @@ FULL              sends the whole old row; the catalogue says which columns are 
 USING INDEX       names the index's columns: enough where these contain the primary key, else refused
 ================  =============================================================================================
 
+With ``publish_via_partition_root`` a change comes under the whole's name, with the whole's replica identity, yet the
+partition's own identity decides which old values are there: those of other columns come as NULL, and nothing in the
+change tells. So of a partitioned table a NULL is no old value, but one that is not known; and where the catalogue has a
+partition whose identity lacks the primary key, updates and deletes of the whole are refused.
+
 A change that PostgreSQL sends again gives the same record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kainite.base.errors import SourceError
@@ -46,8 +52,25 @@ from kainite.capture.postgresql.pgoutput import (
 from kainite.capture.postgresql.transactions import RowChange, SourceChange
 
 Texts: TypeAlias = dict[str, str | None]
-PrimaryKeyOf: TypeAlias = Callable[[int], Collection[str]]
-"""Returns the names of a table's primary-key columns, by the table's OID."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKey:
+    """What the source's catalogue has of a table's primary key now.
+
+    Attributes:
+        columns: the names of its columns; empty for a table without one.
+        partitioned: whether the table is a partitioned one.
+        silent: a partition whose replica identity does not tell the primary key; None where there is none.
+    """
+
+    columns: frozenset[str] = frozenset()
+    partitioned: bool = False
+    silent: str | None = None
+
+
+SourceKeyOf: TypeAlias = Callable[[int], SourceKey]
+"""Returns a table's primary key, by the table's OID."""
 
 
 _OPERATIONS: Final = {
@@ -63,7 +86,7 @@ class _UncarriedError(Exception):
 
 
 def change_record(
-    unit: Mapping[str, Any], ordinal: int, change: SourceChange, primary_key_of: PrimaryKeyOf
+    unit: Mapping[str, Any], ordinal: int, change: SourceChange, key_of: SourceKeyOf
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the record of a change in two parts: where the change belongs, and what the row is.
 
@@ -71,18 +94,18 @@ def change_record(
         unit: the name and the number of the transaction's unit.
         ordinal: the change's place in its transaction, from 0.
         change: the change.
-        primary_key_of: asked for tables whose replica identity is not their primary key.
+        key_of: asked for the tables' primary keys.
     """
     relation = change.relation
     operation = change.row.operation if isinstance(change.row, LostChange) else _OPERATIONS[type(change.row)]
     place = {**unit, "ordinal": ordinal, "relation": f"{relation.schema}.{relation.name}", "operation": operation}
     try:
-        return place, _row(change, primary_key_of)
+        return place, _row(change, key_of)
     except _UncarriedError as error:
         return place, {"refused": str(error)}
 
 
-def _row(change: SourceChange, primary_key_of: PrimaryKeyOf) -> dict[str, Any]:
+def _row(change: SourceChange, key_of: SourceKeyOf) -> dict[str, Any]:
     """Returns the part of a record that says the row.
 
     Raises:
@@ -93,7 +116,8 @@ def _row(change: SourceChange, primary_key_of: PrimaryKeyOf) -> dict[str, Any]:
         raise _UncarriedError("TRUNCATE names no rows")
     if isinstance(row, LostChange):
         raise _UncarriedError(row.cause)
-    names = _key_columns(relation, row, primary_key_of)
+    known = key_of(relation.oid)
+    names = _key_columns(relation, row, known)
     match row:
         case InsertMessage():
             key, new = _texts(relation, row.new, names), _texts(relation, row.new)
@@ -101,32 +125,37 @@ def _row(change: SourceChange, primary_key_of: PrimaryKeyOf) -> dict[str, Any]:
             key, new = _texts(relation, row.key or row.old or row.new, names), _texts(relation, row.new)
         case DeleteMessage():
             key, new = _texts(relation, row.key or row.old or (), names), {}
-    old = {} if isinstance(row, InsertMessage) or row.old is None else {"old": _texts(relation, row.old)}
+    old = {} if isinstance(row, InsertMessage) or row.old is None else {"old": _old(relation, row.old, known)}
     sent = key.keys() | new.keys() | old.get("old", {}).keys()
     types = {column.name: column.type_oid for column in relation.columns if column.name in sent}
     return {"types": types, "key": key, "new": new, **old}
 
 
-def _key_columns(relation: Relation, row: RowChange, primary_key_of: PrimaryKeyOf) -> Collection[str]:
+def _key_columns(relation: Relation, row: RowChange, known: SourceKey) -> Collection[str]:
     """Returns the names of the primary key's columns.
 
     Raises:
         _UncarriedError: the change of a row does not tell the row's primary key.
     """
+    if known.silent is not None and not isinstance(row, InsertMessage):
+        raise _UncarriedError(
+            f"REPLICA IDENTITY USING INDEX of the partition {known.silent} does not tell the primary key"
+            f" ({', '.join(sorted(known.columns))}): ALTER TABLE {known.silent} REPLICA IDENTITY DEFAULT helps later"
+            " changes"
+        )
     flagged = {column.name for column in relation.columns if column.is_key}
     if relation.replica_identity in "dn":
         return flagged
     # With FULL all columns are flagged, with an index those of the index: the message does not say what the key is.
-    key = set(primary_key_of(relation.oid))
     if isinstance(row, InsertMessage):
-        return _key_of_insert(relation, key)
-    if key and key <= flagged:
-        return key
+        return _key_of_insert(relation, known.columns)
+    if known.columns and known.columns <= flagged:
+        return known.columns
     identity = "FULL" if relation.replica_identity == "f" else "USING INDEX"
-    if not key:
+    if not known.columns:
         raise _UncarriedError(f"the table has no primary key (REPLICA IDENTITY {identity})")
     raise _UncarriedError(
-        f"REPLICA IDENTITY {identity} does not tell the primary key ({', '.join(sorted(key))}):"
+        f"REPLICA IDENTITY {identity} does not tell the primary key ({', '.join(sorted(known.columns))}):"
         f" ALTER TABLE {relation.schema}.{relation.name} REPLICA IDENTITY DEFAULT helps later changes"
     )
 
@@ -143,6 +172,12 @@ def _key_of_insert(relation: Relation, key: Collection[str]) -> Collection[str]:
             f" {', '.join(sorted(lacking))}"
         )
     return key
+
+
+def _old(relation: Relation, values: Values, known: SourceKey) -> Texts:
+    """Returns the old row's values, as far as they are known."""
+    texts = _texts(relation, values)
+    return {name: text for name, text in texts.items() if text is not None} if known.partitioned else texts
 
 
 def _texts(relation: Relation, values: Values, only: Collection[str] | None = None) -> Texts:

@@ -41,6 +41,7 @@ SILENT_S = 60.0
 connection is taken for dead: a network that is cut without a word, or a server that is frozen."""
 _SLOT_BUSY_LIMIT = 30.0
 _SENDS_MESSAGES = 140000  # the server's version from which pgoutput sends logical messages
+_FAILOVER = 170000  # the server's version from which a standby may keep a copy of a slot
 _SLOT_BUSY = b"55006"
 _SLOT_ANEW = (
     "what committed since the offset cannot be read any more; create the slot anew, copy the tables again, and begin"
@@ -69,12 +70,16 @@ class CreatedSlot:
 def create_slot(source: SourceSlot) -> Iterator[CreatedSlot]:
     """Creates a slot; other sessions may import its snapshot inside the ``with``.
 
+    From PostgreSQL 17 on the slot has the property FAILOVER: a standby with ``sync_replication_slots`` keeps a copy of
+    it, and whoever reads goes on there after a promotion. Without standbys the property costs nothing.
+
     Raises:
         SourceError: the server refused (the slot exists, ``wal_level`` is not ``logical`` …).
     """
     connection = connect(source.url)
     try:
-        command = f"CREATE_REPLICATION_SLOT {plain_name(source.slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
+        options = "SNAPSHOT 'export', FAILOVER" if _keeps_for_standbys(connection) else "SNAPSHOT 'export'"
+        command = f"CREATE_REPLICATION_SLOT {plain_name(source.slot)} LOGICAL pgoutput ({options})"
         result = execute(connection, command)
         lsn, snapshot = (result.get_value(0, column) or b"" for column in (1, 2))
         yield CreatedSlot(parse_lsn(lsn.decode()), snapshot.decode())
@@ -223,6 +228,13 @@ def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> Non
         time.sleep(0.1)
 
 
+def _keeps_for_standbys(connection: pq.abc.PGconn) -> bool:
+    """Tells whether a slot of the server may have copies on standbys; one that is made on a standby has none."""
+    if connection.server_version < _FAILOVER:
+        return False
+    return execute(connection, "SELECT pg_is_in_recovery()").get_value(0, 0) == b"f"
+
+
 def _identify(connection: pq.abc.PGconn, noted: SourceIdentity | None) -> SourceServer:
     """Asks the server who it is (PostgreSQL manual, *Streaming Replication Protocol*, IDENTIFY_SYSTEM)."""
     result = execute(connection, "IDENTIFY_SYSTEM")
@@ -239,13 +251,17 @@ def _history(connection: pq.abc.PGconn, timeline: int) -> dict[int, int]:
 
 def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
     """Raises SourceError where the slot is missing, or ahead of ``start_lsn``."""
-    query = f"SELECT confirmed_flush_lsn, wal_status FROM pg_replication_slots WHERE slot_name = '{plain_name(slot)}'"
+    query = (
+        "SELECT confirmed_flush_lsn, wal_status, to_jsonb(s) ->> 'invalidation_reason' FROM pg_replication_slots s"
+        f" WHERE slot_name = '{plain_name(slot)}'"
+    )
     result = execute(connection, query)
     value = result.get_value(0, 0) if result.ntuples else None
     if value is not None and result.get_value(0, 1) == b"lost":
+        why = (result.get_value(0, 2) or b"wal_removed").decode()
         raise SourceError(
-            f"replication slot {slot} was invalidated: the server has removed WAL that the slot had not sent"
-            f" (max_slot_wal_keep_size). {_SLOT_ANEW}"
+            f"replication slot {slot} was invalidated ({why}): the server has removed WAL that the slot had not sent,"
+            f" or will; max_slot_wal_keep_size is one limit. {_SLOT_ANEW}"
         )
     if value is None:
         # A slot that is made now sends what commits from now on. To advise no more than that would lose the rest.

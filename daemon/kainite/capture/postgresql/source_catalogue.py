@@ -16,6 +16,7 @@ import psycopg
 
 from kainite.base.errors import SourceError
 from kainite.base.redaction import learn, redacted, secrets_in_url
+from kainite.capture.postgresql.records import SourceKey
 from kainite.capture.postgresql.source_reach import SESSION_NAME, reached_by
 
 LOOK_EVERY_S: Final = 10.0
@@ -36,9 +37,17 @@ SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn
                        restart_lsn)::bigint, safe_wal_size
 FROM pg_replication_slots WHERE slot_name = %s
 """
-_PRIMARY_KEY: Final = """
-SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
-WHERE i.indrelid = %s AND i.indisprimary
+_KEY: Final = """
+SELECT ARRAY(SELECT a.attname::text FROM pg_index i
+             JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
+             WHERE i.indrelid = c.oid AND i.indisprimary), c.relkind = 'p',
+       (SELECT min(format('%%I.%%I', n.nspname, l.relname)) FROM pg_partition_tree(c.oid) t
+        JOIN pg_class l ON l.oid = t.relid JOIN pg_namespace n ON n.oid = l.relnamespace
+        WHERE c.relkind = 'p' AND t.isleaf AND l.relreplident = 'i' AND NOT EXISTS (
+            SELECT FROM pg_index i, pg_index p
+            WHERE i.indrelid = l.oid AND i.indisreplident AND p.indrelid = l.oid AND p.indisprimary
+              AND p.indkey::int2[] <@ i.indkey::int2[]))
+FROM pg_class c WHERE c.oid = %s
 """
 
 
@@ -79,7 +88,7 @@ class SourceCatalogue:
         self._expected = frozenset(expected)
         self._clock = clock
         self._published: frozenset[str] = frozenset()
-        self._keys: dict[int, frozenset[str]] = {}
+        self._keys: dict[int, SourceKey] = {}
         self._look_at = 0.0
         learn(secrets_in_url(url))
         with _as_source_error():
@@ -124,13 +133,15 @@ class SourceCatalogue:
             return SlotWal(held, None if left is None else max(left, 0))
         return SlotWal(None, None)
 
-    def primary_key(self, relation_oid: int) -> frozenset[str]:
-        """Returns the names of a table's primary-key columns as the catalogue has them now; empty where it has none.
+    def key(self, relation_oid: int) -> SourceKey:
+        """Returns a table's primary key as the catalogue has it now; an empty one where the table is gone.
 
         The answer is remembered until :meth:`forget_key`.
         """
         if relation_oid not in self._keys:
-            self._keys[relation_oid] = frozenset(row[0] for row in self._rows(_PRIMARY_KEY, relation_oid))
+            self._keys[relation_oid] = SourceKey()
+            for columns, partitioned, silent in self._rows(_KEY, relation_oid):
+                self._keys[relation_oid] = SourceKey(frozenset(columns), partitioned, silent)
         return self._keys[relation_oid]
 
     def forget_key(self, relation_oid: int) -> None:

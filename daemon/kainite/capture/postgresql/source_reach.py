@@ -20,6 +20,8 @@ nothing must be told as away before the extractor's answer is late."""
 SESSION_NAME: Final = "kainite extract"
 """How the source lists the extractor's sessions."""
 
+_ANY: Final = "any"
+
 _AWAY: Final = frozenset({pq.Ping.REJECT, pq.Ping.NO_RESPONSE})
 """The server is starting up, shutting down or recovering; or nothing answers there, or the name is not found."""
 
@@ -43,9 +45,22 @@ def reached_by(url: str, **more: str) -> str:
 def is_away(url: str) -> bool:
     """Returns whether the source's server takes no connections at this moment, which nobody has to mend in Kainite.
 
-    A server that refuses this user or database, or has no connection left, is there.
+    A server that refuses this user or database, or has no connection left, is there. A URL that asks for a kind of
+    server (``target_session_attrs=read-write``) means none of another kind: until a standby is promoted, its source is
+    away.
     """
     try:
-        return pq.PGconn.ping(reached_by(url).encode()) in _AWAY
+        if pq.PGconn.ping(reached_by(url).encode()) in _AWAY:
+            return True
+        asked = conninfo_to_dict(url).get("target_session_attrs", _ANY)
+        return asked != _ANY and not _lets_in(url) and _lets_in(url, target_session_attrs=_ANY)
     except psycopg.Error:
         return False
+
+
+def _lets_in(url: str, **more: str) -> bool:
+    connection = pq.PGconn.connect(reached_by(url, application_name=SESSION_NAME, **more).encode())
+    try:
+        return connection.status == pq.ConnStatus.OK
+    finally:
+        connection.finish()

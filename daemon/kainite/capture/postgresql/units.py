@@ -33,7 +33,7 @@ from typing import Any
 import orjson
 
 from kainite.capture.postgresql.pgoutput import TruncateMessage
-from kainite.capture.postgresql.records import PrimaryKeyOf, change_record
+from kainite.capture.postgresql.records import SourceKeyOf, change_record
 from kainite.capture.postgresql.row_pieces import in_records
 from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
 
@@ -79,7 +79,7 @@ class NumberedUnits:
 
     Args:
         number: the number of the last transaction before.
-        primary_key_of: asked for tables whose replica identity is not their primary key.
+        key_of: asked for the tables' primary keys.
         skip_truncate: whether TRUNCATE is passed over; else it fails its unit.
         clock: nanoseconds since the epoch.
 
@@ -87,11 +87,9 @@ class NumberedUnits:
         number: the number of the last transaction that is given.
     """
 
-    def __init__(
-        self, number: int, primary_key_of: PrimaryKeyOf, skip_truncate: bool, clock: Callable[[], int]
-    ) -> None:
+    def __init__(self, number: int, key_of: SourceKeyOf, skip_truncate: bool, clock: Callable[[], int]) -> None:
         self.number = number
-        self._primary_key_of = primary_key_of
+        self._key_of = key_of
         self._skip_truncate = skip_truncate
         self._clock = clock
         self._open: _OpenUnit | None = None
@@ -126,7 +124,7 @@ class NumberedUnits:
             if self._skip_truncate:
                 return
         unit = self._unit()
-        yield from in_records(unit, *change_record(unit, ordinal, change, self._primary_key_of), self._clock)
+        yield from in_records(unit, *change_record(unit, ordinal, change, self._key_of), self._clock)
 
     def heartbeat(self) -> None:
         """Takes a heartbeat of a transaction."""

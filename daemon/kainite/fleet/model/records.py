@@ -21,6 +21,7 @@ class DutyKind(StrEnum):
     LOG = "log"
     EXTRACT = "extract"
     APPLY = "apply"
+    CONSOLE = "console"
     PROGRAM = "program"
 
 
@@ -28,6 +29,7 @@ KAINITE_WORDS: Mapping[str, tuple[str, ...]] = {
     DutyKind.LOG: ("log", "serve"),
     DutyKind.EXTRACT: ("extract",),
     DutyKind.APPLY: ("apply",),
+    DutyKind.CONSOLE: ("console",),
 }
 """The command of ``kainite`` that runs a duty, for each kind that is not a program of the user's."""
 

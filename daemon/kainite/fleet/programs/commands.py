@@ -24,6 +24,7 @@ READY: dict[str, str] = {
     DutyKind.LOG: "log service ready",
     DutyKind.EXTRACT: "extraction started",
     DutyKind.APPLY: "apply job started",
+    DutyKind.CONSOLE: "console ready",
 }
 """The event in the log by which each of them says that it is ready."""
 

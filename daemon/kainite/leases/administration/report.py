@@ -53,6 +53,8 @@ class LeaseRow:
         share: the shard's share of the stream's hash keys, 0 to 1.
         lag_millis: how far the checkpoint is behind the shard's newest record; None when it was not measured.
         lag_cause: why it could not be measured.
+        asked: what a person asks of the owner at the moment, and how far it is; None for nothing.
+        moved_to: the worker that a person has moved the lease to; None for none.
     """
 
     shard: str
@@ -69,6 +71,8 @@ class LeaseRow:
     share: float | None
     lag_millis: int | None = None
     lag_cause: str | None = None
+    asked: str | None = None
+    moved_to: str | None = None
 
 
 def observe_counters(
@@ -140,6 +144,8 @@ def _row(
         share=_share(lease),
         lag_millis=lag.millis,
         lag_cause=lag.cause,
+        asked=_asked(lease),
+        moved_to=lease.moved_to,
     )
 
 
@@ -153,6 +159,13 @@ def _state(lease: Lease, pulse: Pulse | None, checkpoints: Mapping[str, Checkpoi
     if pulse is Pulse.EXPIRED:
         return ShardState.EXPIRED
     return ShardState.READING if may_start(lease.parents, checkpoints) else ShardState.WAITING
+
+
+def _asked(lease: Lease) -> str | None:
+    request = lease.request
+    if request is None or request.ended:
+        return None
+    return f"{request.what}{f' to {request.to}' if request.to else ''}, {request.state}"
 
 
 def _share(lease: Lease) -> float | None:

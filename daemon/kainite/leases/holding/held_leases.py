@@ -2,7 +2,8 @@
 
 States of a lease here: *held* (waits for its parents) → *started* (``Gained`` was reported) → gone, by one of: ``Lost``
 was reported; the consumer released it; it was handed over; this worker closed. Between *started* and gone it may be
-*handing over* (``HandingOver`` was reported): the lease still is this worker's, for the time that the settings give.
+*handing over* (``HandingOver`` was reported): the lease still is this worker's, for the time that the settings give, or
+until its child has ended where a person moves it (:mod:`.lease_requests`).
 
 Invariants:
 
@@ -29,6 +30,7 @@ from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import LeaseLostError
 from kainite.base.logs import event
 from kainite.leases.table.lease import Lease
+from kainite.leases.table.request import LeaseRequest
 from kainite.observe.meter import Meter
 from kainite.observe.metric import LOST_LEASES
 from kainite.settings import LeaseSettings, StreamSettings
@@ -48,10 +50,15 @@ class HeldLease:
             measurement. Renewals store it: KCL 3's leader balances by it.
         hand_over_by: when a hand-over must have ended; None outside a hand-over.
         doubtful: whether a write was sent whose answer was not seen.
+        found: the id of the request that the lease had when it was taken; None for none.
+        begun: the id of the latest restart that was begun; None before one.
+        moving: the move that is under way; None outside of one.
+        verdict: what has become of a request, while the table does not have it yet.
     """
 
     __slots__ = (
-        "_arrived", "_measured_at", "doubtful", "hand_over_by", "lease", "lock", "renewed_at", "started", "throughput"
+        "_arrived", "_measured_at", "begun", "doubtful", "found", "hand_over_by", "lease", "lock", "moving",
+        "renewed_at", "started", "throughput", "verdict",
     )  # fmt: skip
 
     def __init__(self, lease: Lease, renewed_at: float) -> None:
@@ -62,6 +69,10 @@ class HeldLease:
         self.throughput: float | None = None
         self.hand_over_by: float | None = None
         self.doubtful = False
+        self.found = lease.request.id if lease.request else None
+        self.begun: str | None = None
+        self.moving: LeaseRequest | None = None
+        self.verdict: LeaseRequest | None = None
         self._arrived = 0
         self._measured_at: float | None = None
 
@@ -107,7 +118,15 @@ class Lost:
     lease: HeldLease
 
 
-LeaseEvent: TypeAlias = Gained | HandingOver | Lost
+@dataclass(frozen=True, slots=True)
+class RestartWanted:
+    """A person wants another child for the shard: end it, start one, and call ``LeaseKeeper.restarted``."""
+
+    lease: HeldLease
+    request: LeaseRequest
+
+
+LeaseEvent: TypeAlias = Gained | HandingOver | Lost | RestartWanted
 
 
 @dataclass(slots=True)
@@ -129,7 +148,7 @@ class HeldLeases:
 
     def __init__(self, settings: CurrentSettings, clock: Callable[[], float], meter: Meter) -> None:
         self.wake = asyncio.Event()  # wakes the taker: perhaps there is a lease to take
-        # Bounded by use: at most three for each acquisition, and acquisitions are rate-limited.
+        # Bounded by use: at most three for each acquisition, which are rate-limited, and one for each renewal.
         self.events: asyncio.Queue[LeaseEvent] = asyncio.Queue()
         self._settings = settings
         self._clock = clock
@@ -231,14 +250,15 @@ class HeldLeases:
         Otherwise two daemons under one worker id would take each lease from one another for ever. So a lease that
         went on without this process is left to the other process until it has expired.
         """
-        ours = (lease for lease in leases if lease.owner == self._settings.leases.worker_id)
+        mine = self._settings.leases.worker_id
+        ours = (lease for lease in leases if lease.owner == mine and not lease.just_handed)
         moved = {
             ls.key for ls in ours if ls.key not in self._held and ls.counter > self._lost_at.get(ls.key, ls.counter)
         }
         for key in sorted(moved - self._namesakes):
             event(
                 logger, logging.ERROR, "another daemon runs under this worker id: give each its own workerId",
-                shard=key, worker=self._settings.leases.worker_id,
+                shard=key, worker=mine,
             )  # fmt: skip
         self._namesakes = moved
         return moved

@@ -1,5 +1,7 @@
 """Renews the leases that are held, a third of the failover time apart, and ends hand-overs that take too long.
 
+After each renewal it looks what people ask about the lease (:mod:`.lease_requests`).
+
 The interval is that of KCL's ``DynamoDBLeaseRenewer``. A lease that this host has not managed to renew for the failover
 time (the table was out of reach, the process was stopped) is lost without asking the table. Another worker may have
 it by now, and a renewal that got through would only hide that.
@@ -11,13 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 from kainite.base.errors import LeaseTableUnavailableError
 from kainite.base.logs import event
-from kainite.base.time_limit import time_limit
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLease, HeldLeases
+from kainite.leases.holding.lease_requests import LeaseRequests
+from kainite.leases.holding.writing import write, writing
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.meter import Meter
@@ -36,44 +38,12 @@ def renewal_interval(failover: float) -> float:
     return max(failover / 3 - MARGIN, failover / 6)
 
 
-@asynccontextmanager
-async def writing(held_leases: HeldLeases, held: HeldLease) -> AsyncIterator[None]:
-    """Takes a held lease's lock, for no longer than the lease is this worker's by this host's clock.
-
-    Raises:
-        LeaseTableUnavailableError: that time is over. A request that was sent may still reach the table.
-    """
-    try:
-        async with time_limit(held_leases.seconds_left(held)), held.lock:
-            yield
-    except TimeoutError:
-        raise LeaseTableUnavailableError(
-            f"the lease table has not answered about shard {held.shard_id} within the failover time"
-        ) from None
-
-
-async def write(
-    held_leases: HeldLeases, held: HeldLease, call: Callable[[bool], Lease | None], clock: Callable[[], float]
-) -> Lease | None:
-    """Makes one write to a held lease, whose lock the caller has; returns None when the lease is lost.
-
-    Args:
-        held_leases: records the outcome.
-        held: the lease.
-        call: the write, blocking; its argument says whether an earlier write's answer was lost.
-        clock: the same as that of ``held_leases``.
-    """
-    began = clock()
-    # Doubtful until answered: the call may raise, or be cancelled while its thread goes on.
-    doubtful, held.doubtful = held.doubtful, True
-    stored = await asyncio.to_thread(call, doubtful)
-    held.doubtful = False
-    held_leases.record_write(held, stored, began)
-    return stored
-
-
 class Renewer:
-    """Renews all held leases until it is cancelled."""
+    """Renews all held leases until it is cancelled.
+
+    Attributes:
+        requests: carries out what people ask about them.
+    """
 
     def __init__(
         self,
@@ -88,6 +58,7 @@ class Renewer:
         self._settings = settings
         self._clock = clock
         self._meter = meter
+        self.requests = LeaseRequests(table, held_leases, settings, clock)
 
     async def run(self) -> None:
         """Renews until cancelled.
@@ -139,8 +110,17 @@ class Renewer:
         if held.started:
             held.measure(self._clock())
         await self._renew(held)
-        if held not in self._held_leases or held.hand_over_by is None:
+        if held not in self._held_leases:
             return
+        try:
+            await self.requests.look(held)
+        except LeaseTableUnavailableError as error:
+            event(logger, logging.WARNING, "request about a lease not looked after", shard=held.shard_id, error=error)
+        if held in self._held_leases and held.hand_over_by is not None:
+            await self._end_hand_over(held)
+
+    async def _end_hand_over(self, held: HeldLease) -> None:
+        assert held.hand_over_by is not None
         try:
             if not held.started:
                 await self.hand_over(held)

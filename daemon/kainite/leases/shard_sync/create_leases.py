@@ -8,13 +8,22 @@ Each step may be interrupted anywhere and repeated, also by several workers at o
   finished parent without children to go on with.
 
 When the first two are due is decided by :mod:`.schedule`.
+
+**With units of work** nothing may be lost that comes after the log's beginning (:mod:`kainite.worker.beginning`).
+KCL creates the first leases of open shards at LATEST, one by one. If a worker dies in between, others read the shards
+that have leases; a shard that has none may be split meanwhile; its children then get leases at LATEST, and its own
+records are never read. So before a first lease is created here, the log's beginning is made durable (:data:`Begin`),
+and only then the stream is listed. Each shard that was open at the beginning, or after it, gets a lease, or descends
+from one that does. That holds for every listing that is made later, by any worker, whatever happens in between.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from kainite.base.checkpoint import AT_TIMESTAMP, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import SettingsError, StreamUnavailableError
@@ -28,9 +37,20 @@ from kainite.settings import StreamSettings
 
 logger = logging.getLogger(__name__)
 
+Begin: TypeAlias = Callable[[Checkpoint, float | None], Awaitable[float]]
+"""Returns the log's beginning when it is durable, epoch seconds.
 
-def create_missing(
-    table: LeaseTable, stream: StreamClient, settings: StreamSettings, leases: Sequence[Lease]
+It is given the initial position, LATEST or AT_TIMESTAMP, and the time that AT_TIMESTAMP stands for. It raises
+LogUnavailableError when the log does not answer in time, and StreamError.
+"""
+
+
+async def create_missing(
+    table: LeaseTable,
+    stream: StreamClient,
+    settings: StreamSettings,
+    leases: Sequence[Lease],
+    begin: Begin | None = None,
 ) -> tuple[Shard, ...]:
     """Creates the leases that are missing.
 
@@ -38,6 +58,7 @@ def create_missing(
         table, stream: the lease table and its stream.
         settings: the initial position for shards that nobody has read.
         leases: the whole table.
+        begin: with units of work, notes the log's beginning; None without them.
 
     Returns:
         The listing of the stream that was used; empty when it was the listing of a time in the past.
@@ -45,21 +66,31 @@ def create_missing(
     Raises:
         SettingsError: initial position AT_TIMESTAMP without a timestamp.
         StreamUnavailableError: the listing has a hole; the call may be repeated.
+        LogUnavailableError: the log's beginning could not be noted; the call may be repeated.
     """
     initial = Checkpoint(settings.initial_position)
-    if not leases and initial == AT_TIMESTAMP:
-        shards = _shards_at(stream, settings)
-        _create(table, shards, {shard.id: initial for shard in roots(shards)})
+    checkpoints = {lease.key: lease.checkpoint for lease in leases}
+    if begin is None and not leases and initial == AT_TIMESTAMP:
+        await asyncio.to_thread(_create_at_timestamp, table, stream, settings)
         return ()
-    shards = list_shards(stream, settings)
-    if not leases:
-        _refuse_hole(stream, [shard for shard in shards if shard.open])
-    _create(table, shards, missing_leases(shards, {lease.key: lease.checkpoint for lease in leases}, initial))
+    shards = await asyncio.to_thread(_listed, stream, settings, first=not leases)
+    wanted = missing_leases(shards, checkpoints, initial)
+    if begin is not None and initial != TRIM_HORIZON and initial in wanted.values():
+        begun = await begin(initial, _timestamp(settings) if initial == AT_TIMESTAMP else None)
+        since = await asyncio.to_thread(stream.list_shards, from_timestamp=begun)
+        shards = await asyncio.to_thread(_listed, stream, settings, first=not leases)
+        wanted = missing_leases(shards, checkpoints, initial, {shard.id for shard in since})
+    await asyncio.to_thread(_create, table, shards, wanted)
     return shards
 
 
-def create_child_leases(
-    table: LeaseTable, stream: StreamClient, settings: StreamSettings, lease: Lease, children: Sequence[Shard]
+async def create_child_leases(
+    table: LeaseTable,
+    stream: StreamClient,
+    settings: StreamSettings,
+    lease: Lease,
+    children: Sequence[Shard],
+    begin: Begin | None = None,
 ) -> bool:
     """Prepares the end of a shard: creates its children's leases at TRIM_HORIZON, and stores their ids in its own
     lease.
@@ -71,20 +102,23 @@ def create_child_leases(
 
     Returns:
         False when the shard's own lease is gone.
+
+    Raises:
+        LogUnavailableError, StreamUnavailableError: as :func:`create_missing`.
     """
     if not children:
         return True
-    leases = table.scan()
+    leases = await asyncio.to_thread(table.scan)
     keys = {known.key for known in leases}
     if lease.key not in keys:
         return False
     fresh = [child for child in children if child.id not in keys]
     if lacking := {parent for child in fresh for parent in child.parents} - keys:
-        shards = create_missing(table, stream, settings, leases)
-        checkpoints = {known.key: known.checkpoint for known in table.scan()}
-        _create(table, shards, missing_lines(shards, checkpoints, lacking))
-    _create(table, children, {child.id: TRIM_HORIZON for child in children})
-    return table.set_children(lease, [child.id for child in children])
+        shards = await create_missing(table, stream, settings, leases, begin)
+        checkpoints = {known.key: known.checkpoint for known in await asyncio.to_thread(table.scan)}
+        await asyncio.to_thread(_create, table, shards, missing_lines(shards, checkpoints, lacking))
+    await asyncio.to_thread(_create, table, children, {child.id: TRIM_HORIZON for child in children})
+    return await asyncio.to_thread(table.set_children, lease, [child.id for child in children])
 
 
 def fill_hash_ranges(table: LeaseTable, leases: Sequence[Lease], shards: Sequence[Shard]) -> tuple[Lease, ...]:
@@ -125,12 +159,25 @@ def _create(table: LeaseTable, shards: Sequence[Shard], wanted: Mapping[str, Che
             event(logger, logging.INFO, "lease created", shard=shard.id, checkpoint=wanted[shard.id])
 
 
-def _shards_at(stream: StreamClient, settings: StreamSettings) -> tuple[Shard, ...]:
+def _listed(stream: StreamClient, settings: StreamSettings, *, first: bool) -> tuple[Shard, ...]:
+    """Returns the stream's shards; for the first leases, they must leave no hole."""
+    shards = list_shards(stream, settings)
+    if first:
+        _refuse_hole(stream, [shard for shard in shards if shard.open])
+    return shards
+
+
+def _create_at_timestamp(table: LeaseTable, stream: StreamClient, settings: StreamSettings) -> None:
+    """Creates the first leases for AT_TIMESTAMP as KCL does: of the shards that were open then."""
+    shards = list_shards(stream, settings, at_timestamp=_timestamp(settings))
+    _refuse_hole(stream, shards)
+    _create(table, shards, {shard.id: AT_TIMESTAMP for shard in roots(shards)})
+
+
+def _timestamp(settings: StreamSettings) -> float:
     if settings.initial_timestamp is None:
         raise SettingsError("initial position AT_TIMESTAMP: set initialPositionInStreamExtended (epoch seconds)")
-    shards = list_shards(stream, settings, at_timestamp=settings.initial_timestamp)
-    _refuse_hole(stream, shards)
-    return shards
+    return settings.initial_timestamp
 
 
 def _refuse_hole(stream: StreamClient, shards: Sequence[Shard]) -> None:

@@ -12,24 +12,26 @@ A worker's first run is a full shard sync, if it leads or the table is empty, un
 sync; the conditional creation makes the wait needless. Where leases are assigned (KCL 3), only completed leases are
 deleted here.
 
-A failing ListShards does not keep a worker from taking leases. The call is repeated soon, some times, and then at the
-next run. Only with an empty table, where there is nothing to take, the caller gets the error.
+A failing ListShards, or a log that does not note its beginning, does not keep a worker from taking leases. The call is
+repeated soon, some times, and then at the next run. Only with an empty table, where there is nothing to take, the
+caller gets the error.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kainite.base.checkpoint import SHARD_END
-from kainite.base.errors import StreamUnavailableError
+from kainite.base.errors import LogUnavailableError, StreamUnavailableError
 from kainite.base.logs import event
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import HashRange, Shard, first_hole
 from kainite.leases.holding.held_leases import CurrentSettings
 from kainite.leases.shard_sync.cleanup import childless, completed, delete_leases
-from kainite.leases.shard_sync.create_leases import create_missing, fill_hash_ranges, list_shards
+from kainite.leases.shard_sync.create_leases import Begin, create_missing, fill_hash_ranges, list_shards
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
@@ -62,7 +64,7 @@ class HoleTracker:
 
 
 class ShardSyncSchedule:
-    """Runs shard sync, audit and cleanup when they are due. :meth:`run_due` blocks; one call at a time."""
+    """Runs shard sync, audit and cleanup when they are due. One call of :meth:`run_due` at a time."""
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class ShardSyncSchedule:
         stance: Callable[[], Stance],
         clock: Callable[[], float],
         meter: Meter,
+        begin: Begin | None = None,
     ) -> None:
         self._table = table
         self._stream = stream
@@ -79,12 +82,13 @@ class ShardSyncSchedule:
         self._stance = stance
         self._clock = clock
         self._meter = meter
+        self._begin = begin
         self._first = True
         self._watch = HoleTracker()
         self._failures = 0
         self.due = clock()
 
-    def run_due(self, leases: Sequence[Lease], leader: str | None) -> bool:
+    async def run_due(self, leases: Sequence[Lease], leader: str | None) -> bool:
         """Syncs the leases with the stream's shards, and cleans up, where either is due.
 
         Args:
@@ -97,12 +101,13 @@ class ShardSyncSchedule:
         Raises:
             LeaseTableError: the table cannot be used.
             StreamError: the stream cannot be listed; a retryable error is raised only when there are no leases.
+            LogUnavailableError: there are no leases, and the log's beginning could not be noted.
         """
         if self._clock() < self.due:
             return False
         try:
-            changed = self._run(leases, leader)
-        except StreamUnavailableError as error:
+            changed = await self._run(leases, leader)
+        except (StreamUnavailableError, LogUnavailableError) as error:
             if not leases:
                 raise
             self._failed(error)
@@ -111,9 +116,10 @@ class ShardSyncSchedule:
         self.due = self._clock() + self._settings.stream.shard_sync
         return changed
 
-    def _run(self, leases: Sequence[Lease], leader: str | None) -> bool:
+    async def _run(self, leases: Sequence[Lease], leader: str | None) -> bool:
         stream, keys = self._settings.stream, completed(leases) if self._settings.leases.cleanup_completed else ()
-        delete_leases(self._table, keys)
+        if keys:
+            await asyncio.to_thread(delete_leases, self._table, keys)
         sharing = self._stance() is Stance.SHARE
         leads = sharing and (not leases or leader in (None, self._settings.leases.worker_id))
         self._meter.observe(IS_LEADER, leads)
@@ -122,9 +128,10 @@ class ShardSyncSchedule:
             return bool(keys)
         listing: tuple[Shard, ...] = ()
         begin = self._first and not (leases and stream.skip_sync_if_leases)
-        if begin or self._needs_sync(leases):
-            listing = create_missing(self._table, self._stream, stream, leases)
-        return self._delete_garbage(leases, listing) or bool(keys or listing) or not leases
+        if begin or await asyncio.to_thread(self._needs_sync, leases):
+            listing = await create_missing(self._table, self._stream, stream, leases, self._begin)
+        garbage = await asyncio.to_thread(self._delete_garbage, leases, listing)
+        return garbage or bool(keys or listing) or not leases
 
     def _needs_sync(self, leases: Sequence[Lease]) -> bool:
         active = [lease for lease in leases if lease.checkpoint != SHARD_END]
@@ -148,7 +155,7 @@ class ShardSyncSchedule:
         delete_leases(self._table, garbage)
         return bool(garbage)
 
-    def _failed(self, error: StreamUnavailableError) -> None:
+    def _failed(self, error: StreamUnavailableError | LogUnavailableError) -> None:
         self._failures += 1
         event(logger, logging.WARNING, "shards not listed", failures=self._failures, error=error)
         soon = self._failures % max(1, self._settings.stream.list_shards_tries) != 0

@@ -6,13 +6,14 @@ passed over here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kainite.aws.dynamodb import Item, Value, binary, decimal, number, number_of, text, text_of, texts
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseTableError
 from kainite.kinesis.shards import HashRange, Shard
+from kainite.leases.table.request import MOVED_TO, REQUEST, LeaseRequest, RequestState, request_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Lease:
         throughput: the shard's load as its owner measured it, KB/s (KCL 3).
         checkpoint_owner: during a graceful hand-over (KCL 3), the worker that may still checkpoint.
         pending: a prepared checkpoint.
+        request: what a person asks of the holder (:mod:`kainite.leases.table.request`).
+        moved_to: the worker that a person has moved the lease to; from that worker nobody steals it.
     """
 
     key: str
@@ -51,11 +54,30 @@ class Lease:
     throughput: float | None = None
     checkpoint_owner: str | None = None
     pending: PendingCheckpoint | None = None
+    request: LeaseRequest | None = None
+    moved_to: str | None = None
+
+    @property
+    def stays(self) -> bool:
+        """Returns whether a person has moved the lease to its present owner."""
+        return self.moved_to is not None and self.moved_to == self.owner
+
+    @property
+    def just_handed(self) -> bool:
+        """Returns whether the lease was moved to its owner, and nobody has held it since."""
+        request = self.request
+        if request is None or request.state is not RequestState.HANDED:
+            return False
+        return request.to == self.owner and request.counter == self.counter
 
     @property
     def actual_owner(self) -> str | None:
         """Returns the worker that may renew and checkpoint: during a hand-over still the previous owner."""
         return self.checkpoint_owner or self.owner
+
+    def with_request(self, request: LeaseRequest | None) -> Lease:
+        """Returns the lease with another request, or none."""
+        return replace(self, request=request)
 
     @classmethod
     def for_shard(cls, shard: Shard, checkpoint: Checkpoint) -> Lease:
@@ -88,6 +110,8 @@ def from_item(item: Item) -> Lease:
             throughput=float(item["throughputKBps"]["N"]) if "throughputKBps" in item else None,
             checkpoint_owner=text_of(item, "checkpointOwner"),
             pending=_pending(item),
+            request=request_of(text_of(item, REQUEST)),
+            moved_to=text_of(item, MOVED_TO),
         )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         key = item.get("leaseKey", {}).get("S", "?")
@@ -108,6 +132,8 @@ def to_item(lease: Lease) -> dict[str, Value]:
     optional: dict[str, Any] = {
         "leaseOwner": lease.owner and text(lease.owner),
         "checkpointOwner": lease.checkpoint_owner and text(lease.checkpoint_owner),
+        REQUEST: lease.request and text(lease.request.as_text()),
+        MOVED_TO: lease.moved_to and text(lease.moved_to),
         "parentShardId": lease.parents and texts(lease.parents),
         "childShardIds": lease.children and texts(lease.children),
         "throughputKBps": None if lease.throughput is None else decimal(lease.throughput),

@@ -28,16 +28,20 @@ from kainite.kinesis.shards import HashRange
 from kainite.leases.table.calls import TableCalls
 from kainite.leases.table.create import create_table
 from kainite.leases.table.lease import Lease, from_item, is_lease, to_item
+from kainite.leases.table.request import MOVED_TO
+from kainite.leases.table.request_calls import EXISTS, RequestCalls, owners_as_read
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 PENDING = "pendingCheckpoint, pendingCheckpointSubSequenceNumber, pendingCheckpointState"
-EXISTS = "attribute_exists(leaseKey)"
 
 
 class LeaseTable:
     """Operations on the lease table ``name``. All calls block; threads may share the object.
+
+    Attributes:
+        requests: what people ask of the leases' holders.
 
     Raises (every call):
         LeaseTableUnavailableError: the same call may be made again.
@@ -48,6 +52,7 @@ class LeaseTable:
         self.name = name
         self._dynamodb = dynamodb
         self._calls = TableCalls(dynamodb, name)
+        self.requests = RequestCalls(self._calls)
 
     def create(self, *, deletion_protection: bool = False, point_in_time_recovery: bool = False) -> None:
         """Creates the table where it is missing, and waits until it is usable."""
@@ -96,6 +101,8 @@ class LeaseTable:
         """Makes ``worker`` the owner; returns None when the lease has been written since it was read."""
         switched = lease.owner is not None and lease.owner != worker
         update = "SET leaseOwner = :worker, leaseCounter = :next REMOVE checkpointOwner"
+        if lease.moved_to not in (None, worker):
+            update += f", {MOVED_TO}"  # it stays with the worker that it was moved to, not with any other one
         values: dict[str, Any] = {":worker": text(worker), **_counters(lease)}
         if switched:
             update += " ADD ownerSwitchesSinceCheckpoint :one"
@@ -180,7 +187,7 @@ class LeaseTable:
 
     def assign(self, lease: Lease, worker: str) -> Lease | None:
         """Makes ``worker`` the owner and ends a hand-over; returns None when the owners have changed since the read."""
-        condition, values = _owners_as_read(lease)
+        condition, values = owners_as_read(lease)
         values |= {":new": text(worker), ":one": number(1)}
         update = "SET leaseOwner = :new REMOVE checkpointOwner ADD leaseCounter :one, ownerSwitchesSinceCheckpoint :one"
         return self._try(lease.key, update, condition, values)
@@ -233,7 +240,7 @@ class LeaseTable:
         return from_item(self._calls.update(lease.key, update, "leaseCounter = :counter", values, names))
 
     def _evict(self, lease: Lease) -> None:
-        condition, values = _owners_as_read(lease)
+        condition, values = owners_as_read(lease)
         gone = "checkpointOwner" if lease.checkpoint_owner else "leaseOwner"
         self._calls.update(lease.key, f"REMOVE {gone} ADD leaseCounter :one", condition, {":one": number(1), **values})
 
@@ -259,15 +266,3 @@ def _counters(lease: Lease) -> dict[str, Any]:
 
 def _hash_keys(keys: HashRange) -> dict[str, Any]:
     return {":start": text(str(keys.start)), ":end": text(str(keys.end))}
-
-
-def _owners_as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
-    terms, values = [EXISTS], {}
-    for name, placeholder, owner in (
-        ("leaseOwner", ":owner", lease.owner),
-        ("checkpointOwner", ":checkpointOwner", lease.checkpoint_owner),
-    ):
-        terms.append(f"{name} = {placeholder}" if owner else f"attribute_not_exists({name})")
-        if owner:
-            values[placeholder] = text(owner)
-    return " AND ".join(terms), values

@@ -19,6 +19,8 @@ Differences from KCL:
   one with them. So what this worker steals never puts it beyond its part in Java's count, and nothing is stolen back
   and forth. A worker that holds only finished leases is still a worker.
 * A lease in a hand-over (KCL 3) is not taken until it has expired.
+* A lease that a person has moved to its owner is not stolen from there; it counts as one of the owner's. A worker whose
+  part that leaves too small gets another lease of that owner, if there is one.
 * Shards that can be read at once are taken before shards that wait for their parents.
 """
 
@@ -191,14 +193,17 @@ def _part(leases: int, workers: int, max_leases: int | None) -> tuple[int, int]:
 def _steal(alive: Sequence[Lease], part: int, needed: int, at_once: int, rng: Random) -> list[Lease]:
     """Chooses leases of the worker that has most of them."""
     counts = Counter(lease.owner for lease in alive if lease.checkpoint_owner is None)
-    if needed <= 0 or at_once <= 0 or not counts:
+    robbed = {lease.owner for lease in alive if lease.checkpoint_owner is None and not lease.stays}
+    if needed <= 0 or at_once <= 0 or not robbed:
         return []
     # Sorted, so that the same table and the same random numbers give the same choice.
-    owner, count = max(sorted(counts.items(), key=lambda entry: str(entry[0])), key=lambda entry: entry[1])
+    owner = max(sorted(robbed, key=str), key=lambda owner: counts[owner])
+    count = counts[owner]
     excess = min(needed, count - part)
     if count == part and needed > 1:
         excess = 1
-    stealable = sorted((lease for lease in alive if lease.owner == owner), key=lambda lease: lease.key)
+    theirs = (lease for lease in alive if lease.owner == owner and not lease.stays)
+    stealable = sorted(theirs, key=lambda lease: lease.key)
     return rng.sample(stealable, max(0, min(excess, at_once, len(stealable))))
 
 

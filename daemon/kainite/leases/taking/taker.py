@@ -5,7 +5,8 @@ A round is made each ``leaseAssignmentIntervalMillis`` (twice the failover time,
 * a lease was lost or released,
 * another worker's lease may have expired,
 * shard sync or cleanup is due (:mod:`~kainite.leases.shard_sync.schedule`),
-* a held shard waits for its parents (each ``parentShardPollIntervalMillis``).
+* a held shard waits for its parents (each ``parentShardPollIntervalMillis``),
+* a lease is being moved here (:mod:`.moves_here`).
 
 Stealing keeps to the interval. Otherwise two workers that start together would take more from a third than they need.
 
@@ -47,6 +48,7 @@ from kainite.leases.taking.choice import (
     observe_leases,
 )
 from kainite.leases.taking.kcl2_leader import elect_leader
+from kainite.leases.taking.moves_here import MovesHere
 from kainite.observe.meter import Meter
 from kainite.observe.metric import (
     EXPIRED_LEASES,
@@ -100,11 +102,11 @@ class LeaseTaker:
         self._clock = clock
         self._meter = meter
         self._rng = rng
+        self._moves = MovesHere(table, held_leases, settings, clock)
         self._seen: dict[str, Sighting[int]] = {}
         self._steal_due = clock()
         self._last_round_at: float | None = None
         self._stopped = False
-        """Set when the table has answered a first whole round."""
         self._to_be_read: frozenset[str] | None = None
         self._behind_parents: frozenset[str] = frozenset()
 
@@ -156,7 +158,7 @@ class LeaseTaker:
             await asyncio.to_thread(self._create)
         leases = await self._scan()
         live = live_owners(leases, self._seen, self._settings.leases.failover, self._clock())
-        if await asyncio.to_thread(self._shard_sync.run_due, leases, elect_leader(live)):
+        if await self._shard_sync.run_due(leases, elect_leader(live)):
             leases = await self._scan()
         choice = self._choose(leases)
         # All takes are waited for: a take that is answered after the next scan would undo what was taken again by then.
@@ -165,6 +167,7 @@ class LeaseTaker:
             self._steal_due = self._clock() + self._interval
         self._report(choice, taken.count(True))
         self._start_ready(leases)
+        await self._moves.answer(leases, self._refusal())
         for failure in taken:
             if isinstance(failure, BaseException):
                 raise failure
@@ -207,6 +210,15 @@ class LeaseTaker:
             avoid=self._held_leases.pauses().keys(),
             contested=contested,
         )
+
+    def _refusal(self) -> str | None:
+        """Returns why this worker takes no lease that a person moves here; None when it does."""
+        if self._stopped:
+            return "it is stopping"
+        stance = self._stance()
+        if stance is Stance.ASSIGNED:
+            return "the leader of this KCL 3 fleet assigns the leases"
+        return "it does not reach the log's owner" if stance is Stance.ABSTAIN else None
 
     async def _take(self, lease: Lease) -> bool:
         began = self._clock()
@@ -254,7 +266,7 @@ class LeaseTaker:
         # KCL 3's discovery runs twice as often as the leader's assignment.
         waits = [self._interval if self._stance() is Stance.SHARE else self._interval / 2 - MARGIN]
         waits += [self._shard_sync.due - self._clock(), *self._held_leases.pauses().values()]
-        waits += [] if until_expiry is None else [until_expiry]
+        waits += [wait for wait in (until_expiry, self._moves.rest) if wait is not None]
         if any(not held.started and held.checkpoint != SHARD_END for held in self._held_leases.all):
             waits.append(self._settings.stream.parent_poll)
         return max(min(waits), SHORTEST_REST)

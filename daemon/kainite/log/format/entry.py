@@ -340,6 +340,7 @@ class OperationKind(StrEnum):
     RESTART_CHILD = "restart a child"
     DUTY = "change a duty"
     WORKER = "change a worker"
+    ADOPT_STREAM = "adopt a stream"
 
 
 class OperationResult(StrEnum):

@@ -45,6 +45,8 @@ class TargetKind:
         opener: a ``kainite_spark.targets.opener.TargetOpener``.
         catalogue: a :data:`kainite.uow.catalogue.introspection.Reading`; None for a kind that cannot be asked for its
             tables.
+        lock_waits: a ``kainite.targets.lock_waits.LockWaitReader``; None for a kind that cannot be asked.
+        present_rows: a ``kainite.targets.present_row.PresentRowReader``; None for a kind that cannot be asked.
         extra: Kainite's extra that installs the driver; None when none is needed.
         packages: the packages that the extra installs and the kind's modules import.
     """
@@ -55,6 +57,8 @@ class TargetKind:
     address: str
     opener: str
     catalogue: str | None = None
+    lock_waits: str | None = None
+    present_rows: str | None = None
     extra: str | None = None
     packages: tuple[str, ...] = ()
 
@@ -84,6 +88,8 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         address="kainite.targets.postgresql.address:ADDRESS",
         opener="kainite_spark.targets.postgresql.opening:OPENER",
         catalogue="kainite.targets.postgresql.catalogue:reading",
+        lock_waits="kainite.targets.postgresql.lock_waits:lock_waits",
+        present_rows="kainite.targets.postgresql.present_rows:present_rows",
         extra="postgresql",
         packages=("psycopg",),
     ),
@@ -102,6 +108,8 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         address="kainite.targets.mariadb.address:ADDRESS",
         opener="kainite_spark.targets.mariadb.opening:OPENER",
         catalogue="kainite.targets.mariadb.catalogue:reading",
+        lock_waits="kainite.targets.mariadb.lock_waits:lock_waits",
+        present_rows="kainite.targets.mariadb.present_rows:present_rows",
         extra="mariadb",
         packages=("pymysql",),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, Final, LiteralString
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg.rows import namedtuple_row
@@ -15,6 +15,7 @@ from kainite.base.redaction import redacted, redacted_url
 from kainite.targets.postgresql.address import libpq_url
 from kainite.targets.postgresql.connection import connect
 from kainite.targets.postgresql.type_families import family_of
+from kainite.targets.postgresql.unfinished_load import foreign_keys_off, is_unfinished
 from kainite.uow.catalogue.introspection import CatalogueReader, FoundForeignKey, FoundTable
 from kainite.uow.catalogue.tables import Column, ReferentialAction, UniqueKey
 
@@ -151,52 +152,52 @@ _ACTIONS = {
 }
 
 
-# Who reads a catalogue without keys refuses changes, and orders them wrongly (kainite.replicate.ledger).
-_LOAD: Final = "SELECT to_regclass('kainite_load_step') IS NOT NULL"
-_UNFINISHED: Final = """
-SELECT EXISTS (SELECT FROM kainite_load l JOIN kainite_load_step s USING (log_partition)
-               WHERE l.state <> 'live' AND s.stage >= 1000000 AND s.done_at IS NULL)
-"""
-
-
 @contextmanager
 def reading(url: str) -> Iterator[CatalogueReader]:
-    """Connects to the database and gives a reader of its catalogue.
+    """Connects to the database and gives a reader of its catalogue, with the foreign keys that a load has taken off.
 
     Raises:
         TargetUnavailableError: the server does not answer, or refuses to answer; or a load has not made all keys yet.
     """
-    with reading_unfinished(url) as reader:
-        if reader.is_unfinished():
+    with _session(url) as connection:
+        if is_unfinished(connection):
             raise TargetUnavailableError(
                 f"the keys of {redacted_url(url)} are made at the end of its load: begin again when kainite replicate"
                 " status says live"
             )
-        yield reader
+        yield PostgresCatalogue(connection, with_off=True)
 
 
 @contextmanager
 def reading_unfinished(url: str) -> Iterator[PostgresCatalogue]:
     """Gives a reader of the catalogue as it is, also while a load has still to make keys; raises as :func:`reading`."""
+    with _session(url) as connection:
+        yield PostgresCatalogue(connection)
+
+
+@contextmanager
+def _session(url: str) -> Iterator[psycopg.Connection]:
     try:
         with closing(connect(libpq_url(url), "kainite catalogue")) as connection, connection.transaction():
             # Behind a pooler a session may have another client's path.
             connection.execute("SET LOCAL search_path TO DEFAULT")
-            yield PostgresCatalogue(connection)
+            yield connection
     except psycopg.Error as error:
         cause = redacted(" ".join(str(error).split()))
         raise TargetUnavailableError(f"catalogue of {redacted_url(url)} cannot be read: {cause}") from error
 
 
 class PostgresCatalogue:
-    """PostgreSQL 12 and later; implements :class:`kainite.uow.catalogue.introspection.CatalogueReader`."""
+    """PostgreSQL 12 and later; implements :class:`kainite.uow.catalogue.introspection.CatalogueReader`.
 
-    def __init__(self, connection: psycopg.Connection) -> None:
+    Args:
+        connection: a session with the database.
+        with_off: whether foreign keys that the load of a table has taken off count as there.
+    """
+
+    def __init__(self, connection: psycopg.Connection, *, with_off: bool = False) -> None:
         self._connection = connection
-
-    def is_unfinished(self) -> bool:
-        """Tells whether a load has not made all keys yet."""
-        return all(bool(self._connection.execute(query).fetchone()[0]) for query in (_LOAD, _UNFINISHED))  # type: ignore[index]
+        self._with_off = with_off
 
     def default_schema(self) -> str | None:
         [row] = self._rows("SELECT current_schema()::text AS name")
@@ -253,7 +254,9 @@ class PostgresCatalogue:
 
     def _foreign_keys(self, schema: str | None, tables: Sequence[str]) -> Mapping[str, list[FoundForeignKey]]:
         found: defaultdict[str, list[FoundForeignKey]] = defaultdict(list)
-        for row in self._rows(_FOREIGN_KEYS, schema, tables):
+        off = foreign_keys_off(self._connection, schema, tables) if self._with_off else ()
+        rows = [*self._rows(_FOREIGN_KEYS, schema, tables), *off]
+        for row in rows:
             key = FoundForeignKey(
                 name=row.name,
                 columns=tuple(row.columns),
@@ -264,7 +267,8 @@ class PostgresCatalogue:
                 on_delete=_ACTIONS.get(row.on_delete, ReferentialAction.NO_ACTION),
                 on_update=_ACTIONS.get(row.on_update, ReferentialAction.NO_ACTION),
             )
-            found[row.table].append(key)
+            if all((key.name, key.columns) != (one.name, one.columns) for one in found[row.table]):
+                found[row.table].append(key)
         return found
 
     def _families(self, schema: str | None, tables: Sequence[str]) -> Mapping[str, tuple[str, str]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import psycopg
 
@@ -27,6 +27,12 @@ from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
 
 SqlAndValues: TypeAlias = tuple[str, tuple[object, ...]]
+
+HELD_PIECE: Final = 8 * 2**20
+"""Most bytes of a row that holds deltas, but where one delta alone has more."""
+
+HELD_STATEMENT: Final = 64 * 2**20
+"""Bytes of held deltas behind which a statement takes no more: PostgreSQL takes 1 GB, and spells them twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +76,34 @@ class NewUnits:
 
     def statements(self, log_partition: str) -> Iterator[SqlAndValues]:
         """Yields what is executed beside the units' own statements, in their transaction."""
-        if self.held:
-            schemas, names = ([one.place[part] for one in self.held] for part in (0, 1))
-            tids, uows = [one.tid for one in self.held], [one.uow for one in self.held]
-            deltas = [dump_deltas(one.deltas) for one in self.held]
-            yield table_ledger.HOLD, (log_partition, schemas, names, tids, uows, deltas)
+        yield from _holding(log_partition, self.held)
         if self.reached is not None:
             lsn = format_lsn(self.reached)
             yield table_ledger.REACHED, (lsn, log_partition, lsn)
+
+
+def _holding(log_partition: str, held: Sequence[HeldDeltas]) -> Iterator[SqlAndValues]:
+    """Yields the statements that hold deltas, in pieces."""
+    rows: list[tuple[str, str, int, str, bool, bytes]] = []
+    size = 0
+    for one in held:
+        pieces = _pieces(one.deltas)
+        for number, piece in enumerate(pieces, 1):
+            rows.append((*one.place, one.tid, one.uow, number == len(pieces), piece))
+            size += len(piece)
+            if size >= HELD_STATEMENT:
+                yield table_ledger.HOLD, (log_partition, *map(list, zip(*rows, strict=True)))
+                rows, size = [], 0
+    if rows:
+        yield table_ledger.HOLD, (log_partition, *map(list, zip(*rows, strict=True)))
+
+
+def _pieces(deltas: Sequence[Delta]) -> list[bytes]:
+    data = dump_deltas(deltas)
+    if len(data) <= HELD_PIECE or len(deltas) == 1:
+        return [data]
+    half = len(deltas) // 2
+    return [*_pieces(deltas[:half]), *_pieces(deltas[half:])]
 
 
 @dataclass(slots=True)

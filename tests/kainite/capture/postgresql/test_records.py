@@ -17,7 +17,7 @@ from kainite.capture.postgresql.pgoutput import (
     TruncateMessage,
     UpdateMessage,
 )
-from kainite.capture.postgresql.records import change_record
+from kainite.capture.postgresql.records import SourceKey, change_record
 from kainite.capture.postgresql.transactions import SourceChange
 
 ITEM = Relation(7, "shop", "item", "d", (RelationColumn("id", 23, True), RelationColumn("name", 25, False)))
@@ -27,12 +27,17 @@ NOTE = Relation(8, "shop", "note", "d", (RelationColumn("text", 25, False),))
 UNIT = {"uow": "pg-754-0/17184C0", "number": 17}
 
 
-def bodies(*changes: SourceChange, primary_key: dict[int, set[str]] | None = None) -> list[dict[str, Any]]:
-    """Returns the changes' records, by their places."""
-    keys = primary_key or {}
+def bodies(
+    *changes: SourceChange, primary_key: dict[int, set[str]] | None = None, whole: SourceKey | None = None
+) -> list[dict[str, Any]]:
+    """Returns the changes' records, by their places; ``whole`` is the key of all tables, where it is given."""
+    keys = {oid: SourceKey(frozenset(columns)) for oid, columns in (primary_key or {}).items()}
     return [
         {**place, **row}
-        for place, row in (change_record(UNIT, n, change, keys.__getitem__) for n, change in enumerate(changes))
+        for place, row in (
+            change_record(UNIT, n, change, lambda oid: whole or keys.get(oid, SourceKey()))
+            for n, change in enumerate(changes)
+        )
     ]
 
 
@@ -125,6 +130,31 @@ def test_an_insert_from_before_the_key_had_another_column_is_refused(identity: s
     )
     assert refused["refused"] == "the table's primary key (id, region) has been changed since: the row has no region"
     assert "key" not in refused
+
+
+def test_a_null_of_a_partitioned_tables_old_row_is_no_value() -> None:
+    """The partition's own identity decides what is sent, and what it does not have comes as NULL."""
+    full = with_identity("f", "id", "name")
+    (gone,) = bodies(
+        SourceChange(full, DeleteMessage(7, old=("9", None))), whole=SourceKey(frozenset({"id"}), partitioned=True)
+    )
+    assert (gone["key"], gone["old"]) == ({"id": "9"}, {"id": "9"})
+
+
+@pytest.mark.parametrize("relation", [ITEM, with_identity("f", "id", "name")])
+@pytest.mark.parametrize("row", [UpdateMessage(7, ("9", "y")), DeleteMessage(7, old=(None, "x"))])
+def test_a_partition_that_does_not_tell_the_key_is_named(
+    relation: Relation, row: UpdateMessage | DeleteMessage
+) -> None:
+    key = SourceKey(frozenset({"id"}), partitioned=True, silent="public.item_1")
+    refused, insert = bodies(
+        SourceChange(relation, row), SourceChange(relation, InsertMessage(7, ("1", "x"))), whole=key
+    )
+    assert refused["refused"] == (
+        "REPLICA IDENTITY USING INDEX of the partition public.item_1 does not tell the primary key (id):"
+        " ALTER TABLE public.item_1 REPLICA IDENTITY DEFAULT helps later changes"
+    )
+    assert insert["new"] == {"id": "1", "name": "x"}
 
 
 def test_a_row_that_was_lost_is_refused_with_its_reason() -> None:

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from kainite.base.errors import SourceError
+from kainite.capture.postgresql.records import SourceKey
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.capture.postgresql.source_catalogue import LOOK_EVERY_S, SourceCatalogue
 
@@ -87,12 +88,12 @@ def test_a_primary_key_is_asked_for_once_until_the_table_is_described_anew(
         row = connection.execute("SELECT 'item'::regclass::oid::int, 'note'::regclass::oid::int").fetchone()
     assert row is not None
     item, note = row
-    assert catalogue.primary_key(item) == {"id"}
-    assert not catalogue.primary_key(note)
+    assert catalogue.key(item).columns == {"id"}
+    assert catalogue.key(note) == SourceKey()
     run(source, "ALTER TABLE item DROP CONSTRAINT item_pkey, ADD PRIMARY KEY (id, name)")
-    assert catalogue.primary_key(item) == {"id"}
+    assert catalogue.key(item).columns == {"id"}
     catalogue.forget_key(item)
-    assert catalogue.primary_key(item) == {"id", "name"}
+    assert catalogue.key(item).columns == {"id", "name"}
 
 
 def test_a_database_that_is_not_there_is_said_in_one_line() -> None:

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from kainite.capture.postgresql.pgoutput import InsertMessage, Relation, RelationColumn, TruncateMessage
+from kainite.capture.postgresql.records import SourceKey
 from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
 from kainite.capture.postgresql.units import NumberedUnits
 
@@ -17,8 +18,8 @@ INSERT = SourceChange(ITEM, InsertMessage(7, ("1",)))
 TRUNCATE = SourceChange(ITEM, TruncateMessage((7,)))
 
 
-def no_key(relation: int) -> frozenset[str]:
-    return frozenset()
+def no_key(relation: int) -> SourceKey:
+    return SourceKey()
 
 
 def units_from(number: int, *, skip_truncate: bool = False) -> NumberedUnits:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 
 import pytest
 
 from kainite.base.errors import FleetError
+from kainite.fleet.declared import work_of
 from kainite.fleet.model.records import Duty, Work
 from kainite.fleet.programs.commands import HostCommand, HostCommands, command_of
 
@@ -21,6 +23,23 @@ def test_a_kind_runs_kainite_on_the_workers_settings_or_on_its_own() -> None:
     assert command_of(other, own) == (*kainite, "extract", "-p", "/etc/kainite/orders.properties")
     absolute = Work(kind="extract", properties="/srv/orders.properties")
     assert command_of(absolute, own)[-1] == "/srv/orders.properties"
+
+
+async def test_the_console_runs_as_a_duty_and_says_when_it_is_ready(tmp_path: Path) -> None:
+    file = tmp_path / "app.properties"
+    file.write_text("applicationName = orders\nregionName = us-east-1\nconsoleListen = 127.0.0.1:0\n")
+    work = work_of("console", {"kind": "console"})
+    program = await asyncio.create_subprocess_exec(*command_of(work, file), stderr=asyncio.subprocess.PIPE)
+    assert program.stderr is not None
+    try:
+        async with asyncio.timeout(60):
+            while work.ready.encode() not in (line := await program.stderr.readline()):
+                assert line, "it ended before it was ready"
+    finally:
+        if program.returncode is None:
+            program.terminate()
+        await program.communicate()
+    assert work.ready == "console ready"
 
 
 def test_a_program_runs_as_it_is_written() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
-from kainite.base.errors import SettingsError, StreamUnavailableError
+from kainite.base.errors import LogUnavailableError, SettingsError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.leases.lineage import may_start
@@ -40,46 +41,46 @@ def finish(table: LeaseTable, key: str) -> None:
 
 
 @pytest.mark.parametrize(("settings", "initial"), [(OLDEST, TRIM_HORIZON), (NEWEST, LATEST)])
-def test_an_empty_table_gets_a_lease_for_each_shard(
+async def test_an_empty_table_gets_a_lease_for_each_shard(
     table: LeaseTable, stream: StreamClient, settings: StreamSettings, initial: Checkpoint
 ) -> None:
-    create_missing(table, stream, settings, ())
-    create_missing(table, stream, settings, ())
+    await create_missing(table, stream, settings, ())
+    await create_missing(table, stream, settings, ())
     assert checkpoints(table) == {FIRST: initial, SECOND: initial}
     assert all(lease.hash_range is not None for lease in table.scan())
 
 
-def test_a_listing_with_a_hole_makes_no_first_leases(
+async def test_a_listing_with_a_hole_makes_no_first_leases(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:
     double.shards[SECOND].start += 1
     with pytest.raises(StreamUnavailableError, match="hole"):
-        create_missing(table, stream, NEWEST, ())
+        await create_missing(table, stream, NEWEST, ())
     assert table.scan() == ()
 
 
-def test_at_a_timestamp_the_shards_of_that_time_are_asked_for(
+async def test_at_a_timestamp_the_shards_of_that_time_are_asked_for(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:
     settings = StreamSettings(name="orders", initial_position=InitialPosition.AT_TIMESTAMP, initial_timestamp=1000.0)
     double.split(FIRST)
-    create_missing(table, stream, settings, ())
+    await create_missing(table, stream, settings, ())
     assert double.asked("ListShards")[0]["ShardFilter"] == {"Type": "AT_TIMESTAMP", "Timestamp": 1000.0}
     assert checkpoints(table) == {FIRST: AT_TIMESTAMP, SECOND: AT_TIMESTAMP}
     with pytest.raises(SettingsError, match="initialPositionInStreamExtended"):
-        create_missing(table, stream, dataclasses.replace(settings, initial_timestamp=None), ())
+        await create_missing(table, stream, dataclasses.replace(settings, initial_timestamp=None), ())
 
 
-def test_a_split_on_moto_is_followed_from_parent_to_children(table: LeaseTable, kinesis: Any) -> None:
+async def test_a_split_on_moto_is_followed_from_parent_to_children(table: LeaseTable, kinesis: Any) -> None:
     name = unique("stream")
     kinesis.create_stream(StreamName=name, ShardCount=1)
     stream = StreamClient(kinesis, name)
-    create_missing(table, stream, NEWEST, ())
+    await create_missing(table, stream, NEWEST, ())
     kinesis.split_shard(StreamName=name, ShardToSplit=FIRST, NewStartingHashKey=str(2**127))
-    create_missing(table, stream, NEWEST, table.scan())
+    await create_missing(table, stream, NEWEST, table.scan())
     assert checkpoints(table) == {FIRST: LATEST}
     children = [shard for shard in stream.list_shards() if shard.parents]
-    assert create_child_leases(table, stream, NEWEST, take(table, FIRST), children)
+    assert await create_child_leases(table, stream, NEWEST, take(table, FIRST), children)
     assert checkpoints(table) == {FIRST: LATEST, **{child.id: TRIM_HORIZON for child in children}}
     parent = table.get(FIRST)
     assert parent is not None
@@ -87,36 +88,36 @@ def test_a_split_on_moto_is_followed_from_parent_to_children(table: LeaseTable, 
     assert {lease.parents for lease in table.scan() if lease.key != FIRST} == {frozenset({FIRST})}
 
 
-def test_a_merged_childs_lease_is_created_once_whichever_parent_ends_first(
+async def test_a_merged_childs_lease_is_created_once_whichever_parent_ends_first(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:
-    create_missing(table, stream, OLDEST, ())
+    await create_missing(table, stream, OLDEST, ())
     child = Shard(double.merge(FIRST, SECOND), (FIRST, SECOND))
-    assert create_child_leases(table, stream, OLDEST, take(table, SECOND), [child])
+    assert await create_child_leases(table, stream, OLDEST, take(table, SECOND), [child])
     finish(table, SECOND)
-    assert create_child_leases(table, stream, OLDEST, take(table, FIRST), [child])
+    assert await create_child_leases(table, stream, OLDEST, take(table, FIRST), [child])
     assert checkpoints(table) == {FIRST: TRIM_HORIZON, SECOND: SHARD_END, child.id: TRIM_HORIZON}
 
 
-def test_a_merged_childs_other_parent_is_given_the_lease_it_lacks(
+async def test_a_merged_childs_other_parent_is_given_the_lease_it_lacks(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:
-    create_missing(table, stream, OLDEST, ())
+    await create_missing(table, stream, OLDEST, ())
     table.delete(SECOND)
     child = Shard(double.merge(FIRST, SECOND), (FIRST, SECOND))
-    assert create_child_leases(table, stream, OLDEST, take(table, FIRST), [child])
+    assert await create_child_leases(table, stream, OLDEST, take(table, FIRST), [child])
     assert checkpoints(table).keys() == {FIRST, SECOND, child.id}
 
 
-def test_a_merged_child_waits_for_a_parent_whose_own_line_is_still_read(
+async def test_a_merged_child_waits_for_a_parent_whose_own_line_is_still_read(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:
-    create_missing(table, stream, OLDEST, ())
+    await create_missing(table, stream, OLDEST, ())
     _, near = double.split(FIRST)
     grandchild, _ = double.split(near)
     merged = double.merge(double.split(grandchild)[1], SECOND)
     parents = next(shard.parents for shard in stream.list_shards() if shard.id == merged)
-    assert create_child_leases(table, stream, OLDEST, take(table, SECOND), [Shard(merged, parents)])
+    assert await create_child_leases(table, stream, OLDEST, take(table, SECOND), [Shard(merged, parents)])
     finish(table, SECOND)
     found = checkpoints(table)
     assert not may_start(parents, found)
@@ -128,13 +129,100 @@ def test_a_merged_child_waits_for_a_parent_whose_own_line_is_still_read(
     assert may_start(parents, checkpoints(table))
 
 
-def test_the_end_of_a_shard_whose_lease_is_gone_makes_no_ghost(
+async def test_the_end_of_a_shard_whose_lease_is_gone_makes_no_ghost(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:
-    create_missing(table, stream, OLDEST, ())
+    await create_missing(table, stream, OLDEST, ())
     lost = take(table, FIRST)
     table.delete(FIRST)
-    assert not create_child_leases(
+    assert not await create_child_leases(
         table, stream, OLDEST, lost, [Shard(child, (FIRST,)) for child in double.split(FIRST)]
     )
     assert table.get(FIRST) is None
+
+
+async def test_a_shard_that_had_no_lease_when_the_log_began_is_read_before_its_children(
+    table: LeaseTable, stream: StreamClient, double: KinesisDouble
+) -> None:
+    """A worker died between the first leases; the log began; then the shard without a lease was split."""
+    table.put_new(Lease(FIRST, checkpoint=LATEST))
+    begun = Begun(double)
+    double.split(SECOND)
+    await create_missing(table, stream, NEWEST, table.scan(), begun)
+    assert checkpoints(table) == {FIRST: LATEST, SECOND: LATEST}
+    assert begun.asked == [(LATEST, None)]
+
+
+async def test_a_shard_that_was_closed_before_the_log_began_gets_no_lease(
+    table: LeaseTable, stream: StreamClient, double: KinesisDouble
+) -> None:
+    double.clock = lambda: Begun.AT - 1
+    children = double.split(FIRST)
+    await create_missing(table, stream, NEWEST, (), Begun(double))
+    assert checkpoints(table) == dict.fromkeys((*children, SECOND), LATEST)
+
+
+async def test_the_stream_is_listed_when_the_beginning_is_durable(
+    table: LeaseTable, stream: StreamClient, double: KinesisDouble
+) -> None:
+    """A listing from before it may have shards as open that are closed after it: their children would be left out."""
+    left: list[str] = []
+    await create_missing(table, stream, NEWEST, (), Begun(double, lambda: left.extend(double.split(FIRST))))
+    assert checkpoints(table) == {FIRST: LATEST, SECOND: LATEST}
+    assert double.asked("ListShards")[1]["ShardFilter"] == {"Type": "FROM_TIMESTAMP", "Timestamp": Begun.AT}
+
+
+async def test_at_a_timestamp_reading_begins_where_the_log_did(
+    table: LeaseTable, stream: StreamClient, double: KinesisDouble
+) -> None:
+    settings = StreamSettings("orders", initial_position=InitialPosition.AT_TIMESTAMP, initial_timestamp=1000.0)
+    double.clock = lambda: Begun.AT - 1
+    children, begun = double.split(FIRST), Begun(double)
+    await create_missing(table, stream, settings, (), begun)
+    assert checkpoints(table) == dict.fromkeys((*children, SECOND), AT_TIMESTAMP)
+    assert begun.asked == [(AT_TIMESTAMP, 1000.0)]
+
+
+async def test_a_log_that_does_not_note_its_beginning_makes_no_first_leases(
+    table: LeaseTable, stream: StreamClient
+) -> None:
+    async def begin(checkpoint: Checkpoint, timestamp: float | None) -> float:
+        raise LogUnavailableError("away")
+
+    with pytest.raises(LogUnavailableError):
+        await create_missing(table, stream, NEWEST, (), begin)
+    assert table.scan() == ()
+
+
+async def test_leases_of_another_application_need_no_beginning(
+    table: LeaseTable, stream: StreamClient, double: KinesisDouble
+) -> None:
+    """Reading goes on at checkpoints, where the log has nothing to note: its beginning would make units late."""
+    for key in (FIRST, SECOND):
+        table.put_new(Lease(key, checkpoint=Checkpoint("17")))
+    double.split(FIRST)
+    begun = Begun(double)
+    await create_missing(table, stream, NEWEST, table.scan(), begun)
+    await create_missing(table, stream, OLDEST, (), begun)
+    assert begun.asked == []
+
+
+class Begun:
+    """A log that begins when it is asked; from then on the stream's clock shows later times.
+
+    Args:
+        double: the stream.
+        meanwhile: happens when the beginning is durable.
+    """
+
+    AT = 1_000_000.0
+
+    def __init__(self, double: KinesisDouble, meanwhile: Callable[[], None] = lambda: None) -> None:
+        double.clock = lambda: self.AT
+        self.asked: list[tuple[Checkpoint, float | None]] = []
+        self._meanwhile = meanwhile
+
+    async def __call__(self, checkpoint: Checkpoint, timestamp: float | None) -> float:
+        self.asked.append((checkpoint, timestamp))
+        self._meanwhile()
+        return self.AT

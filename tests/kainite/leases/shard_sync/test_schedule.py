@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
@@ -25,7 +25,7 @@ from support.kinesis_double import KinesisDouble
 
 HALF = MAX_HASH_KEY // 2
 HOLE, OTHER = HashRange(0, 9), HashRange(10, 19)
-Look = Callable[..., bool]
+Look = Callable[..., Awaitable[bool]]
 
 
 @pytest.fixture
@@ -43,11 +43,11 @@ def look(table: LeaseTable, stream: StreamClient, settings: CurrentSettings, clo
     """Returns a function that runs what is due, at the time when it is due; the stance stays that of the first call."""
     made: list[ShardSyncSchedule] = []
 
-    def look(leader: str | None = "me", stance: Stance = Stance.SHARE) -> bool:
+    async def look(leader: str | None = "me", stance: Stance = Stance.SHARE) -> bool:
         if not made:
             made.append(ShardSyncSchedule(table, stream, settings, lambda: stance, clock, SILENT))
         clock.time = max(clock.time, made[0].due)
-        return made[0].run_due(table.scan(), leader)
+        return await made[0].run_due(table.scan(), leader)
 
     return look
 
@@ -65,107 +65,111 @@ def test_only_the_same_hole_three_times_running_is_one(holes: list[HashRange | N
     assert watch.sure == (len(last) == SURE_AFTER and len(set(last)) == 1 and last[0] is not None)
 
 
-def test_a_hole_leads_to_a_sync_when_it_has_been_seen_three_times(look: Look, table: LeaseTable) -> None:
-    assert look(None)
+async def test_a_hole_leads_to_a_sync_when_it_has_been_seen_three_times(look: Look, table: LeaseTable) -> None:
+    assert await look(None)
     table.delete(SECOND)
-    assert [look() for _ in range(SURE_AFTER)] == [False, False, True]
+    assert [await look() for _ in range(SURE_AFTER)] == [False, False, True]
     assert keys(table) == {FIRST, SECOND}
 
 
-def test_who_does_not_lead_syncs_an_empty_table_only(look: Look, table: LeaseTable) -> None:
-    assert look("other")
+async def test_who_does_not_lead_syncs_an_empty_table_only(look: Look, table: LeaseTable) -> None:
+    assert await look("other")
     assert keys(table) == {FIRST, SECOND}
     table.delete(SECOND)
-    assert not any(look("other") for _ in range(SURE_AFTER + 1))
+    assert not any([await look("other") for _ in range(SURE_AFTER + 1)])
     assert keys(table) == {FIRST}
 
 
-def test_the_first_look_of_a_leader_is_a_sync_unless_leases_are_to_be_enough(
+async def test_the_first_look_of_a_leader_is_a_sync_unless_leases_are_to_be_enough(
     look: Look, table: LeaseTable, settings: CurrentSettings, double: KinesisDouble
 ) -> None:
     table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
     settings.stream = replace(STREAM, skip_sync_if_leases=True)
-    assert not look()
+    assert not await look()
     assert double.count("ListShards") == 0
 
 
-def test_a_leader_that_begins_beside_leases_syncs_at_once(look: Look, table: LeaseTable) -> None:
+async def test_a_leader_that_begins_beside_leases_syncs_at_once(look: Look, table: LeaseTable) -> None:
     table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
-    assert look()
+    assert await look()
     assert keys(table) == {FIRST, SECOND}
 
 
-def test_leases_without_hash_keys_are_given_them(look: Look, table: LeaseTable, double: KinesisDouble) -> None:
+async def test_leases_without_hash_keys_are_given_them(look: Look, table: LeaseTable, double: KinesisDouble) -> None:
     for key in (FIRST, SECOND):
         table.put_new(Lease(key, "me"))
-    look()
-    look()
+    await look()
+    await look()
     ranges = {lease.key: lease.hash_range for lease in table.scan()}
     assert ranges == {key: HashRange(shard.start, shard.end) for key, shard in double.shards.items()}
 
 
-def test_an_assigned_fleet_leaves_the_table_to_its_leader(look: Look, table: LeaseTable, double: KinesisDouble) -> None:
-    assert not look(None, Stance.ASSIGNED)
+async def test_an_assigned_fleet_leaves_the_table_to_its_leader(
+    look: Look, table: LeaseTable, double: KinesisDouble
+) -> None:
+    assert not await look(None, Stance.ASSIGNED)
     assert keys(table) == set()
     assert double.count("ListShards") == 0
 
 
-def test_completed_leases_go_whoever_leads_and_garbage_goes_by_the_leader(look: Look, table: LeaseTable) -> None:
-    look()
+async def test_completed_leases_go_whoever_leads_and_garbage_goes_by_the_leader(look: Look, table: LeaseTable) -> None:
+    await look()
     table.put_new(Lease("parent", checkpoint=SHARD_END, children=frozenset({"child"})))
     table.put_new(Lease("child", checkpoint=Checkpoint("5"), hash_range=HashRange(0, 1)))
     table.put_new(Lease("gone", checkpoint=SHARD_END))
-    assert look("other")
+    assert await look("other")
     assert keys(table) == {FIRST, SECOND, "child", "gone"}
-    assert look("me")
+    assert await look("me")
     assert keys(table) == {FIRST, SECOND, "child"}
 
 
-def test_an_ended_shard_that_is_still_listed_keeps_its_lease(
+async def test_an_ended_shard_that_is_still_listed_keeps_its_lease(
     look: Look, table: LeaseTable, double: KinesisDouble
 ) -> None:
-    look()
+    await look()
     first = table.get(FIRST)
     assert first is not None
     table.checkpoint(first, SHARD_END)
-    look()
+    await look()
     assert keys(table) == {FIRST, SECOND}
 
 
-def test_nothing_is_cleaned_up_where_that_is_disabled(look: Look, table: LeaseTable, settings: CurrentSettings) -> None:
+async def test_nothing_is_cleaned_up_where_that_is_disabled(
+    look: Look, table: LeaseTable, settings: CurrentSettings
+) -> None:
     settings.leases = replace(settings.leases, cleanup_completed=False)
-    look()
+    await look()
     table.put_new(Lease("gone", checkpoint=SHARD_END))
-    look()
+    await look()
     assert "gone" in keys(table)
 
 
-def test_a_listing_that_fails_is_tried_again_soon_and_then_at_the_next_look(
+async def test_a_listing_that_fails_is_tried_again_soon_and_then_at_the_next_look(
     look: Look, table: LeaseTable, settings: CurrentSettings, double: KinesisDouble, clock: Clock
 ) -> None:
     settings.stream = replace(STREAM, list_shards_backoff=1.5, list_shards_tries=2, shard_sync=60.0)
     double.fail("ListShards", "LimitExceededException", times=3)
     with pytest.raises(StreamUnavailableError):
-        look()
+        await look()
     table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
     began = clock.time
-    look()
-    look()
+    await look()
+    await look()
     assert clock.time == began + 1.5
-    look()
+    await look()
     assert clock.time == began + 61.5
     assert keys(table) == {FIRST, SECOND}
 
 
-def test_a_listing_in_the_middle_of_a_split_is_not_gone_by(
+async def test_a_listing_in_the_middle_of_a_split_is_not_gone_by(
     look: Look, table: LeaseTable, settings: CurrentSettings, double: KinesisDouble
 ) -> None:
     left, right = double.split(FIRST)
     double.shards[FIRST].open = True
     with pytest.raises(StreamUnavailableError, match="under way"):
-        look()
+        await look()
     settings.stream = replace(STREAM, ignore_unexpected_children=True)
-    look()
+    await look()
     assert keys(table) == {FIRST, SECOND}
     assert {left, right}.isdisjoint(keys(table))
     assert {lease.checkpoint for lease in table.scan()} == {TRIM_HORIZON}

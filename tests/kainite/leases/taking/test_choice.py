@@ -119,6 +119,18 @@ def test_one_who_lacks_two_steals_one_even_from_a_worker_with_just_its_part() ->
     assert len(chosen(*leases, held={"g"}, limits=TakingLimits(FAILOVER, steal_at_once=9)).take) == 1
 
 
+def test_a_lease_that_was_moved_to_its_owner_is_not_stolen_and_another_one_is() -> None:
+    at_once = TakingLimits(FAILOVER, steal_at_once=9)
+    there = [replace(lease, moved_to="much") for lease in owned("much", "abc")]
+    assert keys(chosen(*there, *owned("much", "d"), limits=at_once)) == ["d"]
+    assert keys(chosen(*there, limits=at_once)) == [], "nothing else is left to be stolen"
+    (stolen,) = chosen(*there, *owned("little", "de"), limits=at_once).take
+    assert stolen.owner == "little", "the most loaded of those from whom something may be stolen"
+    gone = [replace(lease, moved_to="elsewhere") for lease in owned("much", "abcd")]
+    assert len(chosen(*gone, limits=at_once).take) == 2, "it was moved to another worker, which does not have it"
+    assert len(chosen(*there, age=AGED, limits=at_once).take) == 3, "its owner is gone"
+
+
 def test_finished_leases_are_neither_counted_nor_taken_but_their_owner_is_a_worker() -> None:
     finished = [replace(lease, checkpoint=SHARD_END) for lease in owned("java", "abcd")]
     assert keys(chosen(*finished, age=ANCIENT)) == []

@@ -95,7 +95,7 @@ def test_what_is_held_is_taken_once_and_under_the_loads_generation_alone(
     name = table_ledger.load_name("log/0", ("public", "item"))
     target.execute(ledger.BEGIN, [name])
     held = dump_deltas(unit(1).deltas[:1])
-    target.execute(table_ledger.HOLD, ("log/0", ["public"], ["item"], [1], ["pg-7-0/10"], [held]))
+    target.execute(table_ledger.HOLD, ("log/0", ["public"], ["item"], [1], ["pg-7-0/10"], [True], [held]))
     one = Unit(1, "pg-7-0/10", unit(1).deltas[:1])
     with pytest.raises(TargetFencedError, match=r"generation 0 of log/0 table public\.item"):
         session.catch_up(claim_of_held(name, 0, [1]), [one])

@@ -6,14 +6,22 @@ import psycopg
 import pytest
 
 from kainite.base.errors import TargetUnavailableError
+from kainite.log.format.deltas import read_deltas
 from kainite.replicate import ledger, table_ledger
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.postgresql import loaded_tables as module
 from kainite_spark.targets.postgresql.ledger import CREATE_FENCE
-from kainite_spark.targets.postgresql.loaded_tables import HeldDeltas, LoadedTables, loaded_tables, refuse_while_loading
+from kainite_spark.targets.postgresql.loaded_tables import (
+    HeldDeltas,
+    LoadedTables,
+    NewUnits,
+    loaded_tables,
+    refuse_while_loading,
+)
 
 FENCE = Fence("log/0", 1, 0)
 
@@ -119,3 +127,20 @@ def test_a_table_that_the_catalogue_does_not_have_yet_learns_how_far_units_are(p
         connection.execute(table_ledger.SET_LOADING, ("log/0", "public", "made since"))
         known.read(connection, FENCE)
         assert known.what_is_new([unit("pg-7-0/1F"), unit("pg-7-0/1E")]).reached == 0x1F
+
+
+def test_a_large_unit_is_held_in_pieces_and_in_several_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL takes 1 GB of a value, and of a statement."""
+    monkeypatch.setattr(module, "HELD_PIECE", 300)
+    monkeypatch.setattr(module, "HELD_STATEMENT", 700)
+    place = ("public", "item")
+    deltas = tuple(Delta("item", Operation.INSERT, {"id": n}, {"id": n, "v": "x" * 40}, {}) for n in range(30))
+    long = Delta("item", Operation.INSERT, {"id": 99}, {"id": 99, "v": "y" * 1000}, {})
+    held = [HeldDeltas(place, 1, "pg-7-0/10", deltas), HeldDeltas(place, 2, "pg-8-0/20", (long,))]
+    statements = [values for _, values in NewUnits((), held).statements("log/0")]
+    assert len(statements) > 2
+    rows = [row for values in statements for row in zip(*values[1:], strict=True)]
+    assert all(len(row[-1]) <= 300 for row in rows[:-1])
+    assert [row[4] for row in rows] == [False] * (len(rows) - 2) + [True, True]
+    assert tuple(delta for row in rows[:-1] for delta in read_deltas(row[-1])) == deltas
+    assert read_deltas(rows[-1][-1]) == [long]
