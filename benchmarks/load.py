@@ -4,7 +4,7 @@ Four databases: one table of narrow rows, one of wide rows, one with five indexe
 copied into an empty database with its keys and indexes by
 
 * ``kainite``: ``kainite replicate load``'s own job, with the tables made as ``init --write`` makes them, on Spark
-  (``local[2]``), which is started before; the start is given beside it;
+  (``local[2]``), which is started before with its Python workers; how long that takes is printed beside it;
 * ``pg_dump | psql``;
 * ``pg_dump -Fd -j2`` and then ``pg_restore -j2``;
 * ``CREATE SUBSCRIPTION (copy_data = true)``: PostgreSQL's own initial copy, into tables that have their keys, with two
@@ -22,6 +22,7 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -233,7 +234,13 @@ def run(rows: int, databases: list[str], methods: list[str]) -> Iterator[Measure
             "pg_dump | psql": by_psql, "pg_restore -j2": by_restore, "subscription": by_subscription,
         }  # fmt: skip
         if "kainite" in methods:
+            began = time.monotonic()
             context = stack.enter_context(spark_context("local[2]", "kainite load benchmark"))
+            SparkStepRunner(context, SparkLimits(), threading.Event()).start_workers()
+            print(
+                f"Spark and its workers started in {time.monotonic() - began:.2f} s, which no line below has in it",
+                file=sys.stderr,
+            )
             ways["kainite"] = partial(by_kainite, context)
         for database in databases:
             for method in methods:

@@ -11,6 +11,7 @@ from kainite.settings.keys.retired import RETIRED_KEYS
 from kainite.settings.keys.table import KCL_KEYS, OWN_KEYS, SECTIONS, default_text
 from kainite.settings.keys.without_effect import CLIENT_PREFIXES, CLIENT_SETTERS, INERT_KEYS, why_without_effect
 from kainite.settings.loading.overrides import NOT_BARE, environment_name, option_name
+from kainite.settings.several import OF_A_STREAM
 
 PAGE = Path(__file__).parent.parent / "docs" / "properties.md"
 
@@ -50,6 +51,15 @@ KAINITE_LOG_TABLE_NAME=orders-log kainite log show -p app.properties
   checkpoints. Other programs use these names, so that only `KAINITE_TABLE_NAME` and so on are read:
   {not_bare}.
 
+## Keys of one stream
+
+With `streamNames` a key may be set for one of the streams, in the file: `stream.NAME.KEY = …`, with the stream's name
+and one of
+{of_a_stream}.
+What is not set so holds for all streams. `creationEpoch` is the last part of the stream's identifier in KCL's lease
+keys; without it the second of its creation is taken. A new value takes effect as the key's own does; a stream that is
+added by SIGHUP has all that is written.
+
 ## While the daemon runs
 
 SIGHUP makes the daemon read the file again. The column "change" says when a changed value takes effect: now, with a
@@ -77,7 +87,7 @@ with its answer.
 
 ## The keys
 
-In bold: must be set (`streamArn` stands in for `streamName`).
+In bold: must be set (`streamArn` or `streamNames` stands in for `streamName`).
 """
 
 _CREDENTIALS = """\
@@ -112,8 +122,9 @@ _CHANGE = {
 def render() -> str:
     """Returns the whole page."""
     not_bare = ", ".join(f"`{name}`" for name in sorted(NOT_BARE))
+    of_a_stream = ", ".join(f"`{key}`" for key in OF_A_STREAM)
     parts = [
-        _HEAD.replace("{not_bare}", not_bare),
+        _HEAD.replace("{not_bare}", not_bare).replace("{of_a_stream}", of_a_stream),
         "### KCL's\n",
         *_sections(KCL_KEYS),
         "### Kainite's own\n",

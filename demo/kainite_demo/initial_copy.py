@@ -18,7 +18,8 @@ from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import create_slot
 from kainite.extract.offsets.place import Place
 from kainite.replicate import preparation
-from kainite.replicate.ends import ends_of, target_session
+from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.ends import target_session
 from kainite.settings import Settings
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.reflection import reflect

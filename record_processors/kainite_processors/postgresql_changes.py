@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import click
@@ -10,6 +9,7 @@ import orjson
 
 from kainite.processors.frame import Emitted, Json, Record, refused, run
 from kainite.processors.pieces import Ahead, PiecesMissingError
+from kainite.processors.postgresql_texts import as_json
 from kainite.processors.row_pieces import WAIT_S, RecentPieces, split_row, tell_missing
 from kainite.processors.searched_stream import no_stream, search_on
 
@@ -37,8 +37,8 @@ def deltas_of(record: Record, pieces: RecentPieces) -> list[Emitted]:
             return []
     if "refused" in change:
         return [refused(change["uow"], _why(change), record)]
-    key, new = _typed(change["key"], change["types"]), _typed(change["new"], change["types"])
-    old = _typed(change.get("old", {}), change["types"])
+    key, new = as_json(change["key"], change["types"]), as_json(change["new"], change["types"])
+    old = as_json(change.get("old", {}), change["types"])
     delta = {"uow": change["uow"], "table": change["relation"], "op": change["operation"], "ordinal": change["ordinal"]}
     if key:
         delta["key"] = key
@@ -60,28 +60,6 @@ def _row(operation: str, key: dict[str, Json], new: dict[str, Json]) -> dict[str
     if operation != "update":
         return new
     return {name: value for name, value in new.items() if name not in key or key[name] != value} or new
-
-
-def _typed(values: dict[str, str | None], types: dict[str, int]) -> dict[str, Json]:
-    """Returns PostgreSQL's texts as JSON. Other types stay text, which every target takes for a value of any type.
-
-    Raises:
-        ValueError: one is not PostgreSQL's text.
-    """
-    return {
-        name: text if text is None or (convert := _CONVERSIONS.get(types[name])) is None else convert(text)
-        for name, text in values.items()
-    }
-
-
-# OIDs of pg_type: bool, int8, int2, int4, oid.
-_CONVERSIONS: dict[int, Callable[[str], Json]] = {
-    16: "t".__eq__,
-    20: int,
-    21: int,
-    23: int,
-    26: int,
-}
 
 
 @click.command()

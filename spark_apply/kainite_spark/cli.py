@@ -29,6 +29,7 @@ from kainite.log.state.outcomes import outcomes_partition
 from kainite.observe.meter import Meter
 from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
+from kainite.replicate.asked_target import asking
 from kainite.settings import AwsFrom, Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
@@ -43,6 +44,7 @@ from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.driver.patience import at_the_start, unless_stopped
 from kainite_spark.driver.publishing import publishing
+from kainite_spark.driver.replica_watch import watching
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
 from kainite_spark.executor.apply_options import ApplyOptions
@@ -114,6 +116,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         stopping(stop),
         _handled(passed_over),
         publishing(configured, health.report) as meter,
+        watching(asking(configured), health, meter),
         _target(configured, stop) as (target, current),
     ):
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)

@@ -17,7 +17,8 @@ from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.replicate.applied_point import LogStanding, read_standing, stuck_units
-from kainite.replicate.ends import ReplicaEnds, both_sessions, ends_of, target_session
+from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.ends import ReplicaEnds, both_sessions, target_session
 from kainite.replicate.findings import CheckFinding, fine, is_ready, some_names, wrong
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger, found_load
@@ -109,13 +110,23 @@ def _cut_over(configured: Settings, ends: ReplicaEnds, wait: float, *, as_json: 
 def _undo(ends: ReplicaEnds, *, as_json: bool) -> int:
     with target_session(ends.target) as connection:
         ledger = LoadLedger(connection, ends.log_partition)
-        before = ledger.found()
-        if before is not None:
-            ledger.make_live_again()
-    undone = before is not None and before.state is LoadState.CUT_OVER
+        since = None if ledger.found() is None else ledger.make_live_again()
+    if since is None:
+        _say({"undone": False}, "the target was not cut over", as_json=as_json)
+        return 0
     told = "the target is a replica again: units are applied, and triggers are off from the apply job's next start on"
-    _say({"undone": undone}, told if undone else "the target was not cut over", as_json=as_json)
+    _say({"undone": True, "transactions_since": since}, f"{told}. {_written(since)}", as_json=as_json)
     return 0
+
+
+def _written(since: int) -> str:
+    """Tells what is known of writes between a cut-over and its undoing."""
+    if not since:
+        return "Nobody has written in it since the cut-over"
+    return (
+        f"{since} transactions of the target's server have got an id since the cut-over, of whatever database, and"
+        " Kainite's own too: if any wrote a replicated table, the target differs. kainite verify tells"
+    )
 
 
 def _state(ends: ReplicaEnds) -> LoadState | None:

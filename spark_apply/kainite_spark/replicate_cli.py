@@ -24,7 +24,8 @@ from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
-from kainite.replicate.ends import ReplicaEnds, ends_of, target_session
+from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.ends import ReplicaEnds, target_session
 from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.new_file import write_properties
@@ -173,6 +174,7 @@ def _load(
     ):
         limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
         runner = SparkStepRunner(context, limits, stop)
+        runner.begin()
         look = LoadProgress(ends, tell).look
         job = LoadJob(ends, connection, runner, catalogue, stop, look)
         if anew:

@@ -18,7 +18,8 @@ from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say
 from kainite.replicate import preparation
-from kainite.replicate.ends import ReplicaEnds, ends_of, target_session
+from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.ends import ReplicaEnds, target_session
 from kainite.replicate.new_table import make_table, publish, source_table
 from kainite.replicate.status import TableState, status_of
 from kainite.replicate.tables import ReplicaTable, TableName, described
@@ -148,6 +149,7 @@ def _load(
         stopping(stop),
     ):
         runner = SparkStepRunner(context, SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace), stop)
+        runner.begin()
         for work in works:
             if stop.is_set():
                 break

@@ -112,3 +112,10 @@ def test_a_load_is_measured_beside_a_dump() -> None:
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(one["method"], one["rows"]) for one in found] == [("kainite", 2000), ("pg_dump | psql", 2000)]
     assert found[0]["worker_peak_mb"] > 0
+
+
+@pytest.mark.timeout(240)
+def test_the_console_answers_on_a_log_of_many_units() -> None:
+    found = measured("console.py", "--units", "1000", "--pages", "1", "--open", "0")
+    assert found["pages"].keys() == {"overview", "units", "unit", "apply"}
+    assert all(figures["ms"] > 0 for figures in found["filters"].values())

@@ -1,6 +1,7 @@
 """A child that appends what it is given to a file and checkpoints each batch: ``journal.py FILE``.
 
-A line of the file is a JSON array: ``["start", shard, sequence]`` or ``["record", shard, sequence, payload]``.
+A line of the file is a JSON array: ``["start", shard, sequence]`` or ``["record", shard, sequence, payload]``. Among
+several streams the shard is named as its lease is.
 It needs no library, so it runs under any daemon.
 """
 
@@ -27,7 +28,7 @@ for text in sys.stdin:
     request = json.loads(text)
     action = request["action"]
     if action == "initialize":
-        shard = request["shardId"]
+        shard = ":".join(filter(None, (request.get("streamIdentifier"), request["shardId"])))
         note([["start", shard, request["sequenceNumber"]]])
     if action == "processRecords":
         given = request["records"]

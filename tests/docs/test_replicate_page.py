@@ -104,7 +104,7 @@ def blocks(section: str) -> list[str]:
 
 
 @pytest.mark.xdist_group("spark")
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_from_nothing_to_the_cut_over(world: Loading, kinesis: Any, moto_endpoint: str, tmp_path: Path) -> None:
     shell = Shell(world, tmp_path)
     first, write, load = blocks("From nothing to a replica")
@@ -126,7 +126,15 @@ def test_from_nothing_to_the_cut_over(world: Loading, kinesis: Any, moto_endpoin
         for command in ("extract", "run", "apply"):
             services.enter_context(shell.running(command))
         world.in_source("INSERT INTO customer (name) VALUES ('new')", "DELETE FROM invoice WHERE id < 10")
-        eventually(lambda: world.differences() == {}, 120)
+        eventually(lambda: world.differences() == {}, 240)
+        (compare,) = blocks("Comparing both sides")[:1]
+        assert "equal: 2 tables" in shell.run(compare)
+        run(world.ends.target, "UPDATE invoice SET total = 0 WHERE id IN (20, 21)")
+        dry, repair = blocks("Comparing both sides")[1].splitlines()
+        assert "would overwrite 2 rows of public.invoice" in shell.run(dry, expected=1)
+        assert "sets 2 rows to what the source has: committed" in shell.run(f"{repair} --yes")
+        assert world.differences() == {}
+        assert "changed by hand" in shell.run("kainite log history -p shop.properties")
         refused = shell.run("kainite replicate cutover -p shop.properties --check", expected=1)
         assert "database shop takes writes" in refused
         world.in_source("UPDATE customer SET name = 'last' WHERE id = 2")

@@ -294,6 +294,7 @@ _PLACE: Final = peers.SentPosition("4963", 1)
 _PEERS_MESSAGES: Final = (
     peers.Join(1, 0, "t/0", "s", "w", "process", "identity"),
     peers.BeginRequest(1, 2, 17),
+    peers.BeginStream(1, 2, 17, "123456789012:orders:1700000000"),
     peers.BeginAnswer(1, 2, 17),
     peers.ShardAppend(1, 2, "s-0", None, _PLACE, _PLACE, memoryview(_APPEND[0]), memoryview(_APPEND[1])),
     peers.PositionAnswer(1, 3, _PLACE),

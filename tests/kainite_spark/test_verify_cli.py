@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ from click.testing import CliRunner
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
-from kainite_spark import verify_cli
+from kainite.log.state.loading import load_state
+from kainite.operations.carrying_out import Operations
+from kainite.replicate.replica_facts import read_replica
+from kainite_spark import verify_cli, verify_of_file
+from kainite_spark.verify.repeating import RepeatedComparison, Repeating
 from support.postgresql_source import source
 from support.replica import replica
 from support.replicas import run
@@ -72,6 +77,39 @@ def test_what_differs_is_printed_and_the_exit_code_tells(source: SourceSlot, pos
             assert "no table public.nothing" in kainite("verify", "-p", file, "--table", "nothing")[1]
 
 
+def test_a_repair_says_what_it_does_asks_and_stands_in_the_history(
+    source: SourceSlot, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = file_of(source, postgres, tmp_path)
+    with replica(source, postgres, TABLES) as made:
+        monkeypatch.setattr(Operations, "log", property(lambda _: (made.store, "0")))
+        run(source.url, FILL)
+        made.catch_up(1)
+        with made.living():
+            run(postgres, "UPDATE account SET secret = 'other' WHERE id IN (9, 10)", "DELETE FROM account WHERE id = 7",
+                "INSERT INTO line VALUES (1, NULL)")  # fmt: skip
+            code, output = kainite("verify", "-p", file, "--repair", "--dry-run", "--rows", "1", "--values", "masked")
+            assert code == 1
+            assert output.splitlines()[-4:][1:] == [
+                "would overwrite 2 rows of public.account",
+                "would insert 1 rows of public.account",
+                "would delete 1 rows of public.line",
+            ]
+            result = CliRunner().invoke(main, ["verify", "-p", file, "--repair"], input="n\n")
+            assert (result.exit_code, "Set 4 rows of the target to what" in result.stdout) == (1, True)
+            assert made.store.read_requests("0") == []
+            assert "--repair --json needs --yes" in kainite("verify", "-p", file, "--repair", "--json")[1]
+            assert "belong to --repair" in kainite("verify", "-p", file, "--yes")[1]
+            code, output = kainite("verify", "-p", file, "--repair", "--yes", "--json", "--why", "by hand")
+            found = json.loads(output)
+            assert (code, found["verdict"], found["repair"]["rows"]) == (0, "equal", 4)
+            assert found["repair"]["status"] == "committed"
+            assert "nothing to repair" in kainite("verify", "-p", file, "--repair")[1]
+            (noted,) = load_state(made.store, "0").operations.all()
+            assert (noted.what, noted.why, noted.result) == ("repair rows", "by hand", "done")
+            assert noted.about == f"4 rows by unit {found['repair']['unit']}"
+
+
 def test_settings_under_which_the_log_tells_no_point_are_refused(
     source: SourceSlot, postgres: str, tmp_path: Path
 ) -> None:
@@ -85,7 +123,7 @@ def test_settings_under_which_the_log_tells_no_point_are_refused(
 def test_large_tables_are_compared_by_spark(
     source: SourceSlot, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verify_cli, "SMALL_BYTES", 1024)
+    monkeypatch.setattr(verify_of_file, "SMALL_BYTES", 1024)
     file = file_of(source, postgres, tmp_path)
     with replica(source, postgres, TABLES) as made:
         run(source.url, FILL)
@@ -95,3 +133,31 @@ def test_large_tables_are_compared_by_spark(
             code, output = kainite("verify", "-p", file)
     assert code == 1
     assert "missing: public.account id=250\n" in output
+
+
+def test_comparisons_are_made_again_and_again_until_nobody_wants_them(
+    source: SourceSlot, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = file_of(source, postgres, tmp_path, verifyEverySeconds="60")
+    with replica(source, postgres, TABLES) as made:
+        run(source.url, FILL)
+        made.catch_up(1)
+        with made.living(), monkeypatch.context() as patched:
+            patched.setattr(verify_cli, "Repeating", stops_after(1))
+            assert kainite("verify", "--every", "-p", file)[0] == 0  # as a duty's command has it
+        found = read_replica(postgres, "log/0")
+        assert (found.verdict, found.every, found.is_late) == ("equal", 60.0, False)
+        assert kainite("verify", "--every", "never", "-p", file)[0] == 0
+        assert read_replica(postgres, "log/0").every is None
+        assert "is no time such as" in kainite("verify", "-p", file, "--every", "soon")[1]
+        assert "compares all tables" in kainite("verify", "-p", file, "--every", "1d", "--table", "line")[1]
+
+
+def stops_after(rounds: int) -> Callable[..., Repeating]:
+    """Returns what makes comparisons that are repeated so often, without a pause."""
+
+    def made(comparison: RepeatedComparison, every: float, _: object) -> Repeating:
+        left = iter([False] * rounds)
+        return Repeating(comparison, every, lambda _: next(left, True))
+
+    return made

@@ -27,6 +27,10 @@
 ``world``          one run of a scenario
 ``programs``       programs on the log, and the oracle of an applications' partition
 ``program_world``  one run of a scenario of programs
+``load_world``     one run of a scenario of loads: a real PostgreSQL is loaded while units are applied
+``load_source``    a source of loads, and the oracle of what a target may hold of it
+``load_edges``     the source as drivers of loads see it: points, snapshots, ranges of rows
+``load_trips``     round trips to PostgreSQL on virtual time, with faults and waits for locks
 ``running``        runs a seed in the world that is its
 ``shrink``         a failing run with fewer faults
 ``mutation``       a safeguard that can be switched off

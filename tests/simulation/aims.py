@@ -19,6 +19,7 @@ from simulation.aims_apply import (
 )
 from simulation.aims_leases import lease_requests
 from simulation.aims_links import bad_links, cut_off_for_good, no_database, refused_for_good, slow_reports, small_budget
+from simulation.aims_loads import loads
 from simulation.aims_owner import (
     held_put,
     in_items,
@@ -41,6 +42,7 @@ from simulation.aims_stream import (
     retention,
     short_memory,
     slow_source,
+    two_streams,
     unread,
     watermark,
 )
@@ -83,4 +85,6 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "thousands": thousands,
     "first leases": first_leases,
     "lease requests": lease_requests,
+    "loads": loads,
+    "two streams": two_streams,
 }

@@ -121,6 +121,26 @@ def short_memory(plan: Scenario, rng: Random) -> Scenario:
     )  # fmt: skip
 
 
+def two_streams(plan: Scenario, rng: Random) -> Scenario:
+    """Puts units through two streams with equal shard ids: ended by watermark, or by marks; resharded, killed."""
+    if rng.random() < 0.6:
+        plan = watermark(plan, rng)
+        return replace(plan, shards=2, more=replace(plan.more, streams=2))
+    begin = rng.uniform(0.0, 15.0)
+    outages = ((begin, begin + 20.0, f"shard 0 of stream {rng.randrange(1, 3)}"),)
+    chosen = ("kill", "kill", "kill", "split", "merge", "freeze")
+    incidents = tuple(
+        Incident(at, rng.choice(chosen), rng.randrange(4), 8.0)
+        for at in sorted(rng.uniform(1.0, 25.0) for _ in range(5))
+    )
+    style = replace(plan.style, numbers=True, ends=True)
+    plan = replace(
+        plan, spread=True, style=style, shards=rng.choice((1, 2)), until=30.0, transactions=20, outages=outages,
+        incidents=incidents, rates={"unanswered": 0.01, "slow": 0.02, "late": 0.02}, more=replace(plan.more, streams=2),
+    )  # fmt: skip
+    return shared(plan, rng) if rng.random() < 0.5 else plan
+
+
 def begins_at_latest(plan: Scenario, rng: Random) -> Scenario:
     """Kills daemons that have begun to read at LATEST, before each shard has had a record."""
     kills = tuple(

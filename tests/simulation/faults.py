@@ -43,6 +43,7 @@ KINDS = (
 
 AIMED = {
     "task_freezes": (("task ",), "target.apply", "freeze_before"),
+    "copy_freezes": (("copy ",), "pg.connect", "freeze_before"),
     "put_freezes": (("daemon", "owner"), "log.put_batch", "freeze_before"),
 }
 """Rates of a fault at certain effects alone: how the effect's name may begin, what is in it, and the fault."""

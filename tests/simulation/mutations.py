@@ -34,6 +34,7 @@ from typing import Any
 from simulation.mutation import Instead, Mutation, answering, value
 from simulation.mutations_items import ON_ITEMS
 from simulation.mutations_leases import OF_LEASES
+from simulation.mutations_loads import OF_LOADS
 from simulation.mutations_odd import AGAINST_ODD_UNITS
 from simulation.mutations_stream import OF_THE_STREAM, RARELY_SEEN
 from simulation.mutations_target import OF_THE_TARGET
@@ -542,6 +543,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *OF_THE_STREAM,
     *OF_LEASES,
     *OF_THE_TARGET,
+    *OF_LOADS,
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from kainite.base.shard_key import ShardKey
 from simulation.mutation import Mutation, answering
 
 READ = "kainite.kinesis.read"
@@ -38,6 +39,39 @@ def _newest(original: Any) -> Any:
     return lambda start, fetched, *more: StartAt("LATEST") if fetched else original(start, fetched, *more)
 
 
+class _ByShardIdAlone(dict[str, Any]):
+    """Positions under the ids of shards, which those of other streams have too."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return super().get(ShardKey.of(key).shard_id, default)
+
+    def __setitem__(self, key: str, position: Any) -> None:
+        super().__setitem__(ShardKey.of(key).shard_id, position)
+
+
+def _positions_by_shard_id(original: Any) -> Any:
+    """Keeps the positions in the log by the shards' ids."""
+
+    def made(self: Any) -> None:
+        original(self)
+        self.positions = _ByShardIdAlone()
+
+    return made
+
+
+def _of_one_stream(original: Any) -> Any:
+    """Reports the shards of one stream alone."""
+
+    def reading(*arguments: Any) -> Any:
+        report = original(*arguments)
+        if report is None or not report.shards:
+            return report
+        last = max(ShardKey.of(shard).stream for shard in report.shards)
+        return replace(report, shards=frozenset(ls for ls in report.shards if ShardKey.of(ls).stream == last))
+
+    return reading
+
+
 def _of_open_shards(original: Any) -> Any:
     """Leaves out who was open when the log began and is closed now, as KCL does at LATEST."""
     return lambda shards, checkpoints, initial, *since: original(shards, checkpoints, initial)
@@ -49,6 +83,10 @@ OF_THE_STREAM: tuple[Mutation, ...] = (
     Mutation("what has vanished is told", f"{READ}.continuity:Continuity.begins", answering(None), 60, aim="retention"),
     Mutation("what the log has is known", f"{READ}.polling:Continuity", lambda original: lambda shard, _:
              original(shard, None), 100, aim="retention"),
+    Mutation("positions by stream and shard", "kainite.log.state.folded:FoldedLog.__init__", _positions_by_shard_id,
+             100, aim="two streams"),
+    Mutation("the watermark is over all streams", "kainite.worker.reading_reports:_reading", _of_one_stream, 200,
+             aim="two streams"),
     Mutation("leases of what was open at the beginning", "kainite.leases.shard_sync.create_leases:missing_leases",
              _of_open_shards, 100, aim="first leases"),
 )  # fmt: skip

@@ -40,6 +40,7 @@ import kainite.store.memory
 import kainite.uow.admission
 import kainite.uow.catalogue.load
 import kainite.waltz.client
+import kainite.worker.daemon_streams
 import kainite.worker.log_service
 import kainite.worker.supervisor
 import kainite_spark.driver.feeding
@@ -86,6 +87,7 @@ from simulation.loop import EPOCH, Hub, Process, SimEvent, SimThreading, SimTime
 from simulation.network import SimNetwork
 from simulation.plan import Scenario
 from simulation.runner import SimRunner
+from simulation.several import named
 
 BLOCK = 4
 """Ids in a block of a striped partition: a history has few."""
@@ -144,6 +146,7 @@ def edges(
     random.seed(faults.seed)
     supervisor, accepted = kainite.worker.supervisor, kainite.peers.accepted
     owner, programs = kainite.worker.log_service, kainite.waltz.client
+    clients = SimpleNamespace(client=lambda service, settings: client(service, me()))
     hub.network = SimNetwork(hub, faults)
 
     def access(_: Any) -> Access:
@@ -154,8 +157,13 @@ def edges(
             stack.enter_context(mock.patch.object(module, name, shims[name]))
         for place, name, value in (
             (supervisor, "aws", SimpleNamespace(client=lambda service, settings: client(service, me()))),
+            (
+                kainite.worker.daemon_streams,
+                "aws",
+                SimpleNamespace(client=lambda service, settings: client(service, me())),
+            ),
             (supervisor, "Membership", _Membership),
-            (owner, "aws", SimpleNamespace(client=lambda service, settings: client(service, me()))),
+            (owner, "aws", clients),
             (owner, "aws_threads", contextlib.nullcontext),
             (owner, "DynamoDBStore", lambda *_: store_of(me())),
             (owner, "access_of", access),
@@ -241,12 +249,12 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
     return Settings(
         path=None,
         aws=AwsSettings(),
-        stream=StreamSettings(
+        stream=named(plan, StreamSettings(
             "s", initial_position=InitialPosition(plan.more.start or "TRIM_HORIZON"),
             # The history's first record may have an arrival time before the beginning: a shard's clock may be behind.
             initial_timestamp=EPOCH - plan.more.arrival_skew,
             idle_between_reads=1.0, parent_poll=1.0, shard_sync=10.0, list_shards_backoff=0.5,
-        ),
+        )),
         leases=LeaseSettings("a", "a", worker, failover=4.0, init_backoff=0.5),
         child=ChildSettings(("child",), shutdown_grace=3.0, kill_after=1.0, restart_backoff_max=5.0),
         log=LogSettings(

@@ -105,6 +105,7 @@ class More:
         tidy_every: micro-batches after which the apply job trims.
         pids: how many process ids a host has before it gives one again.
         grace: ``uowGraceMillis``, seconds, with ``uowEnd = watermark`` and ``uowOrder = time``; 0 for markers.
+        streams: how many streams there are, each with ``shards`` shards of the same ids.
         start: where the shards are read from at first: LATEST, or AT_TIMESTAMP; empty for TRIM_HORIZON.
         loopback: daemons listen on their own host's loopback interface, and are not reached from other hosts.
         feed_credit: bytes that the log's owner may send ahead of the apply job; 0: the job follows no feed.
@@ -123,6 +124,7 @@ class More:
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
         set_back: when the target goes back to an earlier state of its own; None for never.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
+        loads: commands that load a target, in place of all else: ``load``, ``anew``, ``reload TABLE``, ``add TABLE``.
     """
 
     prefix: bool = False
@@ -138,6 +140,7 @@ class More:
     backlog_units: int = 0
     tidy_every: int = 50
     pids: int = 1_000_000
+    streams: int = 1
     start: str = ""
     loopback: bool = False
     feed_credit: int = 0
@@ -158,6 +161,7 @@ class More:
     striped_from: float = 0.0
     set_back: SetBack | None = None
     programs: Programs | None = None
+    loads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Runs seeds: in the world of the daemon and the apply job, or in that of programs on the log."""
+"""Runs seeds: in the world of the daemon and the apply job, in that of programs on the log, or in that of loads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from simulation.load_world import LoadWorld
 from simulation.plan import Scenario
 from simulation.program_world import ProgramWorld
 from simulation.scenario import scenario
@@ -22,6 +23,8 @@ def run_seed(seed: int, left_out: Collection[str] = (), aim: str = "") -> Verdic
 def run_scenario(plan: Scenario, left_out: Collection[str] = ()) -> Verdict:
     if plan.more.programs is not None:
         return ProgramWorld(plan, left_out).run()
+    if plan.more.loads:
+        return LoadWorld(plan, left_out).run()
     folder = Path(tempfile.mkdtemp(prefix="kainite-sim-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     try:
         return World(plan, folder, left_out).run()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from types import SimpleNamespace
@@ -41,7 +41,11 @@ class SimShard:
 class SimStream:
     """The stream, which outlives every process."""
 
-    def __init__(self, hub: Hub, shards: int, *, iterator_life: float = 300.0, skew: float = 0.0) -> None:
+    def __init__(
+        self, hub: Hub, shards: int, *, iterator_life: float = 300.0, skew: float = 0.0, number: int = 0
+    ) -> None:
+        self.number = number
+        """Among several streams; equal shards of theirs meet faults of their own."""
         self._hub = hub
         self._skew = skew
         self.iterator_life = iterator_life
@@ -126,18 +130,20 @@ class SimStream:
 class SimKinesis:
     """boto3's Kinesis client, in one process."""
 
-    def __init__(self, stream: SimStream, faults: Faults, process: Process) -> None:
-        self._stream = stream
+    def __init__(self, streams: Mapping[str, SimStream], faults: Faults, process: Process) -> None:
+        self._streams = streams
         self._faults = faults
         self._hub = faults.hub
         self._name = process.name
         self._effects = Effects(faults, process, "kinesis", _unanswered, pace=0.05)
         self._handlers: list[Callable[..., None]] = []
         events = SimpleNamespace(register=self._register)
-        self.meta = SimpleNamespace(events=events, endpoint_url="http://127.0.0.1")  # without TLS it is polled
+        self.meta = SimpleNamespace(
+            events=events, endpoint_url="http://127.0.0.1", region_name="us-east-1"
+        )  # without TLS it is polled
 
-    def list_shards(self, *, ShardFilter: Any = None, **request: Any) -> dict[str, Any]:
-        return self._effects.call("list_shards", lambda: self._listing(ShardFilter))
+    def list_shards(self, **request: Any) -> dict[str, Any]:
+        return self._effects.call("list_shards", lambda: self._listing(**request))
 
     def get_shard_iterator(self, **request: Any) -> dict[str, Any]:
         return self._effects.call("get_shard_iterator", lambda: self._iterator(**request))
@@ -153,10 +159,10 @@ class SimKinesis:
     def _register(self, event: str, handler: Callable[..., None], unique_id: str) -> None:
         self._handlers = [handler]
 
-    def _listing(self, chosen: Any) -> dict[str, Any]:
-        shards = list(self._stream.shards.values())
-        if chosen is not None and chosen["Type"] == "FROM_TIMESTAMP":
-            since = chosen["Timestamp"].timestamp()
+    def _listing(self, *, StreamName: str, ShardFilter: Any = None, **_: Any) -> dict[str, Any]:
+        shards = list(self._streams[StreamName].shards.values())
+        if ShardFilter is not None and ShardFilter["Type"] == "FROM_TIMESTAMP":
+            since = ShardFilter["Timestamp"].timestamp()
             shards = [shard for shard in shards if not shard.closed or shard.closed_at >= since]
         return {"Shards": [_listed(shard) for shard in shards], **self._response()}
 
@@ -165,9 +171,11 @@ class SimKinesis:
         return {"ResponseMetadata": {"HTTPHeaders": {"date": date}}}
 
     def _iterator(
-        self, *, ShardId: str, ShardIteratorType: str, StartingSequenceNumber: str = "", Timestamp: Any = None, **_: Any
-    ) -> dict[str, Any]:
-        records = self._stream.shards[ShardId].records
+        self, *, StreamName: str, ShardId: str, ShardIteratorType: str, StartingSequenceNumber: str = "",
+        Timestamp: Any = None, **_: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        stream = self._streams[StreamName]
+        records = stream.shards[ShardId].records
         match ShardIteratorType:
             case "TRIM_HORIZON":
                 at = 0
@@ -178,21 +186,23 @@ class SimKinesis:
             case kind:
                 wanted = int(StartingSequenceNumber) + (kind == "AFTER_SEQUENCE_NUMBER")
                 at = sum(sequence < wanted for sequence, _, _ in records)
-        self._stream.is_read = True
+        stream.is_read = True
         # An iterator is the first sequence number that it may give, as positions move when records vanish.
-        first = records[at][0] if at < len(records) else self._stream.beyond
-        return {"ShardIterator": f"{ShardId} {first} {self._hub.now}", **self._response()}
+        first = records[at][0] if at < len(records) else stream.beyond
+        return {"ShardIterator": f"{StreamName} {ShardId} {first} {self._hub.now}", **self._response()}
 
     def _records(self, *, ShardIterator: str, Limit: int, **_: Any) -> dict[str, Any]:
-        name, first, made = ShardIterator.split()
-        if self._faults.away(f"shard {int(name[-12:])}"):
+        stream_name, name, first, made = ShardIterator.split()
+        stream = self._streams[stream_name]
+        apart = f" of stream {stream.number}" if stream.number else ""
+        if self._faults.away(f"shard {int(name[-12:])}{apart}"):
             raise _unanswered("get_records")
-        if self._hub.now - float(made) > self._stream.iterator_life:
+        if self._hub.now - float(made) > stream.iterator_life:
             error = {"Code": "ExpiredIteratorException", "Message": "the iterator has expired"}
             raise ClientError({"Error": error}, "GetRecords")  # type: ignore[typeddict-item]
-        shard = self._stream.shards[name]
+        shard = stream.shards[name]
         place = sum(sequence < int(first) for sequence, _, _ in shard.records)
-        cut = self._faults.named(f"{self._name} cut {name}")
+        cut = self._faults.named(f"{self._name} cut {name}{apart}")
         most = min(Limit, 1 + int(12 * self._faults.chance("cut", cut) ** 2))
         found = shard.records[place : place + most]
         through = place + len(found)
@@ -206,11 +216,11 @@ class SimKinesis:
         }  # fmt: skip
         if through < len(shard.records):
             reply["MillisBehindLatest"] = max(1, int((EPOCH + self._hub.now - shard.records[through][2]) * 1000))
-        following = shard.records[through][0] if through < len(shard.records) else self._stream.beyond
+        following = shard.records[through][0] if through < len(shard.records) else stream.beyond
         if shard.closed and through == len(shard.records):
-            reply["ChildShards"] = [_child(self._stream.shards[child]) for child in shard.children]
+            reply["ChildShards"] = [_child(stream.shards[child]) for child in shard.children]
         else:
-            reply["NextShardIterator"] = f"{name} {following} {self._hub.now}"
+            reply["NextShardIterator"] = f"{stream_name} {name} {following} {self._hub.now}"
         return reply
 
 

@@ -48,6 +48,9 @@ SET_BACK = (1, 5, 21)
 PROGRAMS = range(12)
 """Seeds of programs on the log."""
 
+LOADS = (1, 4, 12)
+"""Seeds of loads: all of a target, of single tables, and one that is added; with killed and frozen processes."""
+
 QUICK = (
     "bound of the backlog",
     "conflicting units on one instance",
@@ -57,6 +60,8 @@ QUICK = (
     "locks of an append",
     "an append is durable before it is told",
     "a lock failure names what is durable",
+    "a unit before the copy is left out",
+    "changes of a table that is loaded are held",
 )
 """Mutations that the first few seeds find, of several kinds."""
 
@@ -75,6 +80,12 @@ def test_each_schedule_of_programs_ends_as_promised() -> None:
 def test_each_schedule_with_a_target_that_is_set_back_ends_as_promised() -> None:
     seeds = [argument for seed in SET_BACK for argument in ("--seed", str(seed))]
     assert f"{len(SET_BACK)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "target set back")
+
+
+@pytest.mark.timeout(300)
+def test_each_schedule_of_loads_ends_as_promised() -> None:
+    seeds = [argument for seed in LOADS for argument in ("--seed", str(seed))]
+    assert f"{len(LOADS)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "loads")
 
 
 @pytest.mark.timeout(300)

@@ -37,8 +37,9 @@ from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, setti
 from simulation.people import Operator, Producer, allowed
 from simulation.plan import Incident, Scenario
 from simulation.runner import SimRunner
+from simulation.several import SimStreams
 from simulation.source import Source
-from simulation.stream import SimKinesis, SimStream
+from simulation.stream import SimKinesis
 from simulation.target import Gate, Limits, Lock, SimTarget
 from simulation.went_back import WentBack
 
@@ -111,9 +112,7 @@ class World:
         self.source.odd = OddUnits(plan.more.odd)
         self.table = SimTable()
         self.asking = LeaseAsking(self.table, self.hosts.broken)
-        self.stream = SimStream(
-            self.hub, plan.shards, iterator_life=plan.more.iterator_life, skew=plan.more.arrival_skew
-        )  # fmt: skip
+        self.stream = SimStreams(self.hub, plan)
         self.limits = Limits(
             [Lock(begin, end, f"T-{number}") for begin, end, number in plan.more.locks], plan.more.most_units
         )
@@ -235,7 +234,7 @@ class World:
 
     def _client(self, service: str, process: Process) -> Any:
         if service == "kinesis":
-            return SimKinesis(self.stream, self.faults, process)
+            return SimKinesis(self.stream.by_name, self.faults, process)
         worker = self._worker(int(process.name.removeprefix("daemon").partition(".")[0]))
         return SimDynamoDB(self.table, self.faults, process, worker, self.hosts.broken, self.asking.judge)
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
+
+from support.http_double import DoubleServer
 
 LIMIT = 60.0
 
@@ -64,6 +69,28 @@ async def served_console(*files: Path, listen: str = "127.0.0.1:0") -> AsyncIter
         if process.returncode is None:
             process.terminate()
         await process.communicate()
+
+
+@contextmanager
+def health_page(answers: Mapping[str, Any]) -> Iterator[int]:
+    """Serves a daemon's answers by their paths, such as that of ``/health``; gives the port."""
+
+    class HealthHandler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(answers.get(self.path)).encode()
+            self.send_response(200 if self.path in answers else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = DoubleServer(HealthHandler)
+    try:
+        yield int(server.endpoint.rpartition(":")[2])
+    finally:
+        server.close()
 
 
 def allow(file: Path, **settings: str) -> Path:

@@ -14,6 +14,7 @@ from typing import Any
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.shard_source import polling
 from kainite.leases.keeper import Gained, LeaseKeeper
+from kainite.leases.streams import only
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.format.entry import Entry, EntryKind, UnitMeta
 from kainite.observe.meter import SILENT, Meter
@@ -109,7 +110,9 @@ class World:
     @asynccontextmanager
     async def keeper(self, stream: StreamClient) -> AsyncIterator[LeaseKeeper]:
         leases = LeaseSettings(application=self.name, table=self.name, worker_id="w", failover=5)
-        keeper = LeaseKeeper(LeaseTable(self.dynamodb, self.name), stream, leases, self.stream_settings)
+        keeper = LeaseKeeper(
+            LeaseTable(self.dynamodb, self.name), only(stream, self.stream_settings), leases, self.stream_settings
+        )
         task = asyncio.create_task(keeper.run())
         try:
             yield keeper

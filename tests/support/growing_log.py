@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
+from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.owner.mount import mount
@@ -16,10 +19,14 @@ _DATA: Final = b'[{"table":"t","op":"upsert","key":{"id":1},"row":{"id":1}}]'
 
 
 class GrowingLog:
-    """A log, and the outcomes partition beside it, without an owner's and an apply job's process."""
+    """A log, and the outcomes partition beside it, without an owner's and an apply job's process.
 
-    def __init__(self) -> None:
-        self.store = MemoryStore()
+    Args:
+        store: the store; None: one in memory.
+    """
+
+    def __init__(self, store: LogStore | None = None) -> None:
+        self.store = store or MemoryStore()
         self.log = mount(self.store, P, "w", 0.1)
         self.job = mount(self.store, outcomes_partition(P), "apply", 0.1)
         self.next_id, self.next_outcome = self.log.first_id, self.job.first_id
@@ -28,6 +35,15 @@ class GrowingLog:
         batch = Batch(self.next_id, self.log.generation, 1_000 + self.next_id, entries)
         assert self.store.put_batch(P, batch, f"n{self.next_id}") is None
         self.next_id += len(entries)
+
+    def units(self, names: Iterable[str], size: int = 500) -> None:
+        """Appends units, so many in a batch."""
+        left = iter(names)
+        while entries := [
+            one_entry(EntryKind.UNIT, UnitMeta(name, 1, ("shard-0",)), f"t{number % 7}")
+            for number, name in enumerate(islice(left, size))
+        ]:
+            self.append(*entries)
 
     def unit(self, name: str, table: str = "t") -> int:
         """Appends a unit; returns its id."""

@@ -31,8 +31,9 @@ from kainite.owner.correcting import correct
 from kainite.owner.mount import mount, new_token
 from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
 from kainite.owner.refit import is_kept, judge_anew, refit_entries
+from kainite.owner.repairing import read_since, repair
 from kainite.owner.requests import decide
-from kainite.settings import UowSettings
+from kainite.settings import UowOrder, UowSettings
 from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.signature import Signatures
@@ -136,6 +137,17 @@ class MainLog:
         answer = correct(journal, new_token(), request, UowSettings(), self.signatures)
         self._put(journal.entries)
         return answer["result"]
+
+    def repair(self) -> None:
+        """Answers the repairs in the inbox, as the owner of a log with ``uowOrder = dense``."""
+        assert isinstance(self.signatures, Signing)
+        for request_id, request in self.store.read_requests(self.partition):
+            journal, low = Journal(self.state, epoch_ms()), self._mount.head.low_water_mark
+            seen = read_since(self.store, self.partition, request, low, self.state.next_id)
+            rules = UowSettings(order=UowOrder.DENSE)
+            answer = repair(journal, request_id, request, rules, self.signatures, seen)
+            self._put(journal.entries)
+            self.store.answer_request(self.partition, request_id, answer)
 
     def statuses(self) -> dict[str, UnitStatus]:
         """Returns the statuses of unresolved units."""

@@ -30,11 +30,11 @@ def source(postgres_server: str) -> Iterator[SourceSlot]:
         connection.execute("CREATE PUBLICATION changes FOR ALL TABLES")
     yield SourceSlot(url, slot=name, publication="changes")
     with psycopg.connect(postgres_server, autocommit=True) as admin:
-        _drop_slot(admin, name)
+        drop_slot(admin, name)
         admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-def _drop_slot(admin: psycopg.Connection, slot: str, limit: float = 10.0) -> None:
+def drop_slot(admin: psycopg.Connection, slot: str, limit: float = 10.0) -> None:
     """Drops a slot, if it exists; waits up to ``limit`` seconds while a reader that has just gone still holds it."""
     deadline = time.monotonic() + limit
     while True:

@@ -109,6 +109,7 @@ class Replica:
         while not over.is_set():
             self._log(self._extracted())
             self._world.log.take_outcomes()
+            self._world.log.repair()
 
     def begin_at_a_new_slot(self, lose: Callable[[], object]) -> None:
         """Drops the slot, lets ``lose`` commit what nobody will send, and goes on behind it under the next number."""

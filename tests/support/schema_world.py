@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kainite.base.position import Position
+from kainite.log.contract import LogStore
 from kainite.log.state.loading import load_state
 from kainite.log.views.unit_table import LogRow, read_rows
 from kainite.settings import ApplySettings, LogSettings, UowSettings
@@ -46,12 +47,15 @@ class SchemaWorld:
 
     Args:
         database: empty.
+        store: the log's store; None: one in memory.
+        log: settings of the log; None: those of a fast one.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, store: LogStore | None = None, log: LogSettings | None = None) -> None:
         self.database = database
         database.run(TABLES)
-        self.store = MemoryStore()
+        self.store = store or MemoryStore()
+        self._log = log or LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=0.01)
         self.missing: set[str] = set()
         """Tables that are in none of ``targetSchemas``."""
         self._position = 0
@@ -75,8 +79,7 @@ class SchemaWorld:
         """Runs the daemon's parts; ``every`` as for :meth:`kainite.owner.owner.LogOwner.judge_by`."""
         catalogue = await CurrentCatalogue.read(self.load)
         catalogue._interval = 0.0  # noqa: SLF001
-        settings = LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=0.01)
-        async with owned_log(self.store, settings, UowSettings()) as owner:
+        async with owned_log(self.store, self._log, UowSettings()) as owner:
             owner.judge_by(catalogue, every)
             self._units = UnitsOfWork(owner, Admission(catalogue.signing), catalogue=catalogue)
             yield

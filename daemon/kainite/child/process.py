@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from kainite.base.errors import ChildError, ChildProtocolError, ChildTimeoutError
+from kainite.base.shard_key import ShardKey
 from kainite.base.time_limit import time_limit
 from kainite.child.breather import Breather
 from kainite.child.configured_dialect import dialect_of
@@ -35,6 +36,7 @@ from kainite.settings import ChildProtocol, ChildSettings
 T = TypeVar("T")
 
 SHARD_VARIABLE = "KCL_SHARD_ID"
+STREAM_VARIABLE = "KAINITE_STREAM"
 JUNK_KEPT = 20  # lines
 HELD_LIMIT = 2**20  # bytes of unread lines at which reading the child's output pauses
 
@@ -62,6 +64,12 @@ class ChildProcess:
     def start(cls, shard_id: str, settings: ChildSettings) -> ChildProcess:
         """Starts the settings' command with ``KCL_SHARD_ID`` in its environment, and the markers where they are spoken.
 
+        Where an application reads several streams, ``KAINITE_STREAM`` says which one the shard is of.
+
+        Args:
+            shard_id: the shard's key.
+            settings: the command, and how it is run.
+
         Raises:
             ChildExitedError: there is no such program, or it cannot be run.
         """
@@ -70,7 +78,7 @@ class ChildProcess:
         program = Program(
             (*settings.command, *arguments),
             shard_id,
-            environment={SHARD_VARIABLE: shard_id, **environment},
+            environment={**_place(shard_id), **environment},
             aws_profile=settings.aws_profile,
         )
         return cls(program, settings)
@@ -242,3 +250,9 @@ def _shortened(line: SkippedLine) -> str:
         return text
     more = f"{max(0, len(text) - LOG_LINE):,} characters more"
     return f"{text[:LOG_LINE]}… ({more}{', and the rest of the line' if line.cut else ''})"
+
+
+def _place(key: str) -> dict[str, str]:
+    """Returns the variables that tell a child which shard it works on."""
+    shard = ShardKey.of(key)
+    return {SHARD_VARIABLE: shard.shard_id, **({STREAM_VARIABLE: shard.stream} if shard.stream else {})}

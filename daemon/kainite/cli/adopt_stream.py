@@ -32,10 +32,12 @@ def adopt_stream(properties: Path, yes: bool, why: str) -> None:
       kainite log adopt-stream -p app.properties
     """
     from kainite.kinesis.client import StreamClient
+    from kainite.settings.several import identity_of_several
 
     settings = load(properties, needs=("applicationName", "streamName"))
     stream = settings.stream
-    identity = str(StreamClient(client("kinesis", settings.aws), stream.name, stream.arn).identity())
+    found = StreamClient(client("kinesis", settings.aws), stream.name, stream.arn)
+    identity = identity_of_several(found.region) if stream.names else str(found.identity())
     if not yes:
         click.confirm(f"Collect {identity}, and forget how far another stream was collected?", abort=True)
     asyncio.run(_adopt(settings, identity, why))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from kainite.base.errors import SettingsError
 from kainite.cli.options import file_and_options, settings_anywhere
 
 
@@ -51,6 +52,8 @@ def extract(
     from kainite.settings import load
 
     settings = load(path, options, needs=("streamName", "extractorName"))
+    if settings.stream.names:
+        raise SettingsError("kainite extract puts on one stream: give it a file with streamName, not streamNames")
     if begin is not None:
         from kainite.extract.offsets.begin import begin_at
 

@@ -25,7 +25,7 @@ from kainite.cli.observed_leases import lease_table, observe_until_decided, rows
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
-from kainite.kinesis.client import StreamClient
+from kainite.kinesis.named_streams import ReadableShards
 from kainite.leases.administration.report import LeaseRow, Pulse, ShardState, observe_counters, short, summary, workers
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import Settings, load
@@ -121,7 +121,7 @@ def _log_owner(settings: Settings) -> str | None:
 
 
 def _rounds(
-    table: LeaseTable, settings: Settings, interval: float, stream: StreamClient | None
+    table: LeaseTable, settings: Settings, interval: float, stream: ReadableShards | None
 ) -> Iterator[tuple[LeaseRow, ...]]:
     """Yields the rows again and again; skips a round in which the lease table does not answer."""
     seen: dict[str, Sighting[int]] = {}

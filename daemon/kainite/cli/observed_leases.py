@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kainite.aws.clients import client
 from kainite.base.liveness import Sighting
 from kainite.cli.terminal import stdout
-from kainite.kinesis.client import StreamClient
+from kainite.kinesis.named_streams import ReadableShards, clients_of
 from kainite.leases.administration.lag import measure_lags
 from kainite.leases.administration.report import LeaseRow, make_rows
 from kainite.leases.table.lease import Lease
@@ -21,13 +21,13 @@ def lease_table(settings: Settings) -> LeaseTable:
     return LeaseTable(client("dynamodb", settings.aws), settings.leases.table)
 
 
-def stream_of(settings: Settings) -> StreamClient:
-    """Returns a client of the application's stream."""
-    return StreamClient(client("kinesis", settings.aws), settings.stream.name, settings.stream.arn)
+def stream_of(settings: Settings) -> ReadableShards:
+    """Returns the shards of the application's stream, or streams."""
+    return clients_of(settings)
 
 
 def observe_until_decided(
-    table: LeaseTable, settings: Settings, limit: float, stream: StreamClient | None = None
+    table: LeaseTable, settings: Settings, limit: float, stream: ReadableShards | None = None
 ) -> tuple[tuple[Lease, ...], tuple[LeaseRow, ...]]:
     """Scans until each owner is known to be alive or dead, or for ``limit`` seconds.
 
@@ -44,7 +44,7 @@ def rows_of(
     seen: Mapping[str, Sighting[int]],
     now: float,
     settings: Settings,
-    stream: StreamClient | None,
+    stream: ReadableShards | None,
 ) -> tuple[LeaseRow, ...]:
     """Returns the rows of a scan; with ``stream``, lags are measured."""
     lags = measure_lags(stream, scan, settings.stream.initial_timestamp) if stream else {}

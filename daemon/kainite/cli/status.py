@@ -10,6 +10,7 @@ import click
 from kainite.base.errors import KainiteError
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
+from kainite.replicate.asked_target import asking
 from kainite.settings import load
 from kainite.verdict.judging import ExitStatus, judge
 from kainite.verdict.reading import FactsReader
@@ -43,8 +44,9 @@ def status(
 ) -> int:
     """Tells whether all is well, why not, and what to do next.
 
-    Reads the log's HEAD, the lease table and the fleet's table, and asks the /health of this file's processes on this
-    host; --at asks others. The log itself is not read, so this takes no longer with more units.
+    Reads the log's HEAD, the lease table and the fleet's table, asks the /health of this file's processes on this host
+    (--at asks others), and the target of a replica for its tables and its latest comparison. The log itself is not
+    read, so this takes no longer with more units.
 
     \b
     Examples:
@@ -58,7 +60,8 @@ def status(
     """
     try:
         settings = load(properties, needs=("applicationName",))
-        reader = FactsReader(settings, str(properties), 0.0 if watch is not None and wait is None else wait, asked)
+        wait = 0.0 if watch is not None and wait is None else wait
+        reader = FactsReader(settings, str(properties), wait, asked, replica=asking(settings))
     except KainiteError as error:
         say(f"kainite: {error}", err=True)
         return ExitStatus.UNKNOWN

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 import click
-import orjson
 
 from kainite.base.errors import LogRequestError
 from kainite.base.redaction import RowValues
@@ -18,7 +17,7 @@ from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
 from kainite.cli.unit_filter import unit_filter
 from kainite.cli.uow_locks import locks
-from kainite.cli.uow_target import rows_beside, shown
+from kainite.cli.uow_target import MOST_LOOKED_FOR, shown
 from kainite.log.format.entry import OperationResult, UnitStatus
 from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.unit_detail import UnitDetail, read_detail
@@ -26,8 +25,9 @@ from kainite.log.views.unit_table import LogRow
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
 from kainite.operations.operation import CorrectUnit, DiscardUnits, Preview, RetryUnits, UnitOperation
+from kainite.operations.owners import array_of_deltas
 from kainite.settings import load
-from kainite.uow import exact_json
+from kainite.targets.present_row import rows_beside
 
 _NAMED: Final = 10
 _SHOWN_DELTAS: Final = 100
@@ -78,7 +78,7 @@ def show(properties: Path, name: str, as_json: bool, beside: bool) -> None:
     found = read_detail(*opened_log(settings), name)
     if found is None:
         raise LogRequestError(f"no unit {name!r} is in the log; units that were applied leave it after a while")
-    rows = rows_beside(settings, found.deltas) if beside else []
+    rows = rows_beside(settings.apply.target, found.deltas[:MOST_LOOKED_FOR]) if beside else []
     if as_json:
         target = {"target": RowValues([row and dict(row) for row in rows])} if beside else {}
         say_json(found.as_json() | {"deltas": RowValues(found.deltas)} | target)
@@ -182,20 +182,18 @@ def correct(properties: Path, name: str, new: str, deltas: BinaryIO, timeout: fl
     """
     operation = CorrectUnit(name, new, _array(deltas.read()))
     if not yes:
-        click.confirm(f"{new} takes the place of unit {name}, which is then discarded. Send it?", abort=True)
+        preview = Operations(load(properties, needs=("applicationName",))).preview(operation)
+        if preview.refusal:
+            raise LogRequestError(preview.refusal)
+        click.confirm(f"{preview.does[0].upper()}{preview.does[1:]}. Send it?", abort=True)
     carry_out(properties, operation, why, timeout)
 
 
 def _array(data: bytes) -> str:
-    """Returns the array of deltas in a file, as text; numbers stay as they are written."""
     try:
-        found = exact_json.loads(data)
+        return array_of_deltas(data)
     except ValueError as error:
-        raise click.BadParameter(f"it is no JSON: {error}", param_hint="--deltas") from error
-    array = found.get("deltas") if isinstance(found, dict) else found
-    if not isinstance(array, list):
-        raise click.BadParameter("it has no array of deltas", param_hint="--deltas")
-    return orjson.dumps(array).decode()
+        raise click.BadParameter(str(error), param_hint="--deltas") from error
 
 
 def _wanted(names: tuple[str, ...], wanted: UnitFilter, *, everything: bool) -> UnitFilter:

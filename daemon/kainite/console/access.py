@@ -8,11 +8,12 @@ check            against
 peer             a client that goes past the proxy and sends the proxy's header itself
 Host             DNS rebinding: a page elsewhere whose name is made to mean this console
 origin           other sites' forms, scripts and images: ``Sec-Fetch-Site``, and ``Origin`` for what changes anything
-user             who is nobody: the proxy's header, or HTTP's basic authentication
+user             who is nobody: the proxy's header, HTTP's basic authentication, or a session (kainite.console.sessions)
 operator         who may look and not act: POST alone
 ===============  =====================================================================================================
 
-There are no cookies and no tokens: nothing of a session can be stolen, and a restart breaks no open page.
+There are no cookies and no tokens, but for who logs in by OpenID Connect: nothing of a session can be stolen, and a
+restart breaks no open page.
 """
 
 from __future__ import annotations
@@ -66,16 +67,25 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionNeeded:
+    """Whose request it is, its cookies say."""
+
+    cookies: str
+
+
+@dataclass(frozen=True, slots=True)
 class Visitor:
     """Who looks.
 
     Attributes:
         user: the name.
         may_act: whether ``consoleOperators`` has the name.
+        may_log_out: whether there is a session to end.
     """
 
     user: str
     may_act: bool
+    may_log_out: bool = False
 
 
 class ConsoleAccess:
@@ -90,7 +100,7 @@ class ConsoleAccess:
         self._proxies = tuple(ipaddress.ip_network(proxy) for proxy in settings.proxies)
         self._hosts = {*_LOOPBACK, settings.listen.host.lower(), *(host.lower() for host in settings.hosts)} - _ANY
 
-    def admit(self, request: ConsoleRequest) -> RefusedRequest | Login | Visitor:
+    def admit(self, request: ConsoleRequest) -> RefusedRequest | Login | SessionNeeded | Visitor:
         """Returns why a request is refused, or who makes it; a :class:`Login` is to be compared first."""
         refusal = self._of_peer(request) or self._of_host(request) or _of_origin(request)
         if refusal is not None:
@@ -99,7 +109,7 @@ class ConsoleAccess:
 
     def visitor(self, user: str) -> Visitor:
         """Returns a user who is known now."""
-        return Visitor(user, user in self._settings.operators)
+        return Visitor(user, user in self._settings.operators, self._settings.oidc_issuer is not None)
 
     def may(self, request: ConsoleRequest, visitor: Visitor) -> RefusedRequest | None:
         """Returns why a visitor may not make a request; None where they may."""
@@ -123,13 +133,15 @@ class ConsoleAccess:
             return None
         return RefusedRequest(421, "the console does not answer for this name; consoleHosts has the names of its own")
 
-    def _user(self, request: ConsoleRequest) -> RefusedRequest | Login | Visitor:
+    def _user(self, request: ConsoleRequest) -> RefusedRequest | Login | SessionNeeded | Visitor:
         header = self._settings.user_header
         if header is not None:
             user = request.headers.get(header.lower(), "").strip()
             if user and "," not in user:
                 return self.visitor(user)
             return RefusedRequest(401, f"the proxy names no user in {header}")
+        if self._settings.oidc_issuer is not None:
+            return SessionNeeded(request.headers.get("cookie", ""))
         if self._settings.users_file is None:
             return self.visitor(LOCAL)
         return _basic(request.headers.get("authorization", "")) or RefusedRequest(401, "log in")

@@ -13,7 +13,7 @@ MOST: Final = 60
 
 
 @dataclass(slots=True)
-class SeenBatch:
+class ObservedMicroBatch:
     """A micro-batch as its outcomes show it.
 
     Attributes:
@@ -40,11 +40,11 @@ class SeenBatch:
         return self.statuses.total() - self.committed
 
 
-class SeenBatches:
+class MicroBatchRing:
     """The ring."""
 
     def __init__(self) -> None:
-        self._kept: deque[SeenBatch] = deque(maxlen=MOST)
+        self._kept: deque[ObservedMicroBatch] = deque(maxlen=MOST)
 
     def note(self, batches: Iterable[Batch]) -> None:
         """Notes batches of the outcomes partition, in their order."""
@@ -53,7 +53,7 @@ class SeenBatches:
                 if isinstance(entry.meta, StatusMeta) and entry.meta.outcomes:
                     self._note(entry.meta, batch.time_ms)
 
-    def latest(self) -> Sequence[SeenBatch]:
+    def latest(self) -> Sequence[ObservedMicroBatch]:
         """Returns the micro-batches, the oldest first."""
         return tuple(self._kept)
 
@@ -61,7 +61,7 @@ class SeenBatches:
         generation, number = meta.mark or (None, None)
         last = self._kept[-1] if self._kept else None
         if last is None or number is None or (last.generation, last.number) != (generation, number):
-            last = SeenBatch(generation, number, time_ms)
+            last = ObservedMicroBatch(generation, number, time_ms)
             self._kept.append(last)
         for outcome in meta.outcomes:
             last.statuses[outcome.status.value] += 1

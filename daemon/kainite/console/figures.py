@@ -47,7 +47,7 @@ class FigureSlot:
     failed: int | None
 
 
-class LastHour:
+class FigureRing:
     """The ring."""
 
     def __init__(self) -> None:

@@ -14,14 +14,17 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kainite.base.logs import event
-from kainite.console.access import ConsoleAccess, ConsoleRequest, Login, RefusedRequest, Visitor
+from kainite.console.access import ConsoleAccess, ConsoleRequest, Login, RefusedRequest, SessionNeeded, Visitor
 from kainite.console.secrets import NOBODYS, HashedSecret
+
+if TYPE_CHECKING:
+    from kainite.console.oidc_login import OidcLogin
 
 logger = logging.getLogger(__name__)
 
@@ -60,14 +63,17 @@ class Guard:
         users: the users that log in, by name.
         prefix: the path before all paths; a proxy may have cut it off or not.
         secure: whether the browser's connection is encrypted.
+        login: the login by OpenID Connect; None where nobody logs in there.
     """
 
     def __init__(
-        self, app: ASGIApp, access: ConsoleAccess, users: Mapping[str, HashedSecret], prefix: str, *, secure: bool
-    ) -> None:
+        self, app: ASGIApp, access: ConsoleAccess, users: Mapping[str, HashedSecret], prefix: str, *, secure: bool,
+        login: OidcLogin | None = None,
+    ) -> None:  # fmt: skip
         self._app = app
         self._access = access
         self._logins = Logins(users)
+        self._oidc = login
         self._prefix = prefix
         self._headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
         if secure:
@@ -76,28 +82,49 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return  # no page uses a WebSocket; uvicorn refuses one that nobody accepts
-        request = _request(scope)
-        admitted = await self._admitted(request)
-        answer = self._bound(send)
-        if isinstance(admitted, RefusedRequest):
-            event(logger, logging.WARNING, "console refused a request", peer=request.peer, method=request.method,
-                  path=scope["path"][:200], cause=admitted.why)  # fmt: skip
-            await _refuse(admitted)(scope, receive, answer)
-            return
-        scope[VISITOR] = admitted
         path: str = scope["path"]
         if self._prefix and (path == self._prefix or path.startswith(f"{self._prefix}/")):
             scope["path"] = path[len(self._prefix) :] or "/"
+        request = _request(scope)
+        admitted = await self._admitted(request, scope)
+        answer = self._bound(send)
+        if isinstance(admitted, Response):
+            await admitted(scope, receive, answer)
+            return
+        if isinstance(admitted, RefusedRequest):
+            event(logger, logging.WARNING, "console refused a request", peer=request.peer, method=request.method,
+                  path=path[:200], cause=admitted.why)  # fmt: skip
+            await _refuse(admitted, basic=self._oidc is None)(scope, receive, answer)
+            return
+        scope[VISITOR] = admitted
         await self._app(scope, _limited(receive), answer)
 
-    async def _admitted(self, request: ConsoleRequest) -> RefusedRequest | Visitor:
+    async def _admitted(self, request: ConsoleRequest, scope: Scope) -> RefusedRequest | Visitor | Response:
         found = self._access.admit(request)
         if isinstance(found, Login):
             refusal = await self._logins.refusal(found)
             found = self._access.visitor(found.user) if refusal is None else refusal
         if isinstance(found, RefusedRequest):
             return found
-        return self._access.may(request, found) or found
+        visitor = await self._of_session(request, found, scope) if isinstance(found, SessionNeeded) else found
+        if isinstance(visitor, Visitor):
+            return self._access.may(request, visitor) or visitor
+        return visitor
+
+    async def _of_session(
+        self, request: ConsoleRequest, needed: SessionNeeded, scope: Scope
+    ) -> RefusedRequest | Visitor | Response:
+        """Returns who has the session, or the answer to who has none yet."""
+        if self._oidc is None:
+            return RefusedRequest(401, "nobody can log in")
+        if (answer := await self._oidc.answer(scope)) is not None:
+            return answer
+        user = self._oidc.user(needed.cookies)
+        if user is not None:
+            return self._access.visitor(user)
+        if request.method != "GET" or "hx-request" in request.headers:
+            return RefusedRequest(401, "your login is over: load the page again")
+        return self._oidc.ask(scope["path"], scope["query_string"].decode("latin-1"))
 
     def _bound(self, send: Send) -> Send:
         async def bound(message: Message) -> None:
@@ -156,8 +183,9 @@ def _request(scope: MutableMapping[str, Any]) -> ConsoleRequest:
     return ConsoleRequest(scope["method"], client[0] if client else "", headers)
 
 
-def _refuse(refusal: RefusedRequest) -> ASGIApp:
-    headers = {"www-authenticate": 'Basic realm="Kainite", charset="UTF-8"'} if refusal.status == 401 else None
+def _refuse(refusal: RefusedRequest, *, basic: bool) -> ASGIApp:
+    asked = basic and refusal.status == 401
+    headers = {"www-authenticate": 'Basic realm="Kainite", charset="UTF-8"'} if asked else None
     return PlainTextResponse(f"kainite: {refusal.why}\n", refusal.status, headers)
 
 

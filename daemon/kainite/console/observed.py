@@ -15,8 +15,9 @@ from typing import Final
 from kainite.aws.clients import client
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import KainiteError
-from kainite.console.batches import SeenBatches
-from kainite.console.figures import LastHour
+from kainite.console.batches import MicroBatchRing
+from kainite.console.figures import FigureRing
+from kainite.console.lock_watch import LockWatch
 from kainite.log.views.followed_units import FollowedUnits
 from kainite.operations.carrying_out import Operations
 from kainite.settings import Settings
@@ -67,11 +68,12 @@ class ObservedApplication:
             client("dynamodb", replace(hurried(settings.aws), read_timeout=READ_S)), settings.log.table, token=False
         )
         self.units = FollowedUnits(self.store, settings.log.partition)
-        self.figures = LastHour()
-        self.batches = SeenBatches()
+        self.figures = FigureRing()
+        self.batches = MicroBatchRing()
         self.lock = threading.RLock()
         """Held by whoever looks at the units, which a reading changes."""
         self.operations = Operations(settings)
+        self.locks = LockWatch(settings.apply.target or "")
         self._facts = FactsReader(settings, str(file), wait=0.0)
         self._facts_lock = threading.Lock()
         self._verdict: ApplicationVerdict | None = None
@@ -103,6 +105,13 @@ class ObservedApplication:
                     with self.lock:
                         self.figures.note_summary(log.summary)
             return self._verdict
+
+    def read_anew(self) -> None:
+        """Has the next page read all anew: somebody has just changed it."""
+        with self._facts_lock:
+            self._verdict = None
+        with self.lock:
+            self._read = -UNITS_S
 
     def read_units(self) -> LogReading:
         """Brings the units up to date, unless that was just done; never raises."""

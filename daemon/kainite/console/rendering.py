@@ -2,7 +2,7 @@
 
 Each text that a template shows goes through :func:`kainite.base.redaction.redacted` and
 :func:`kainite.base.display.lines`, then is escaped. Values of rows (the filter ``row``) keep what only looks like a
-secret, since a person must compare them with the target.
+secret, since a person must compare them with the target. What a page sends back (the filter ``exact``) is what it was.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 
 from kainite.base import display
 from kainite.base.redaction import redacted, without_known
+from kainite.console.actions import exact
 from kainite.observe.check import Level, spoken
 
 SIGN = {Level.OK: "✓", Level.NOTE: "·", Level.UNKNOWN: "?", Level.DEGRADED: "!", Level.BROKEN: "✕"}
@@ -39,7 +40,9 @@ def environment(prefix: str) -> Environment:
     )
     made.globals["link"] = partial(link, prefix)
     made.globals.update(sign=SIGN, Level=Level)
-    made.filters.update(row=_row, total=_total, at=at, ago=_ago, spoken=_spoken, count=_count, short=_short)
+    made.filters.update(
+        row=_row, exact=_exact, total=_total, at=at, ago=_ago, spoken=_spoken, count=_count, short=_short
+    )
     return made
 
 
@@ -91,6 +94,10 @@ def _harmless(value: Any) -> Any:
 
 def _total(counts: Counter[str]) -> int:
     return counts.total()
+
+
+def _exact(text: str) -> Markup:
+    return escape(exact(text))
 
 
 def _row(text: str) -> Markup:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import os
 import re
 import secrets
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kainite.base.errors import SettingsError
+from kainite.base.protected_files import read_user_lines
 
 NAME: Final = re.compile(r"[A-Za-z0-9._@+-]{1,100}")
 LEAST: Final = 12
@@ -56,31 +55,19 @@ def line_of(name: str, secret: str) -> str:
     return ":".join((name, "scrypt", _text(salt), _text(_digest(secret, salt))))
 
 
-def read_users(path: Path) -> Mapping[str, HashedSecret]:
-    """Returns the users in a file. Empty lines and lines that begin with ``#`` are passed over.
+def read_hashed_secrets(path: Path) -> Mapping[str, HashedSecret]:
+    """Returns the users in a file.
 
     Raises:
-        SettingsError: the file cannot be read, other users of the host may read it, or a line is of another form.
+        SettingsError: as of :func:`~kainite.base.protected_files.read_user_lines`, or a line is of another form.
     """
-    try:
-        with path.open(encoding="utf-8") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"consoleUsersFile {path} cannot be read: {error}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise SettingsError(f"consoleUsersFile {path} may be read or changed by others: chmod 600 {path}")
-    users = {}
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.startswith("#"):
-            name, secret = _user(line.strip(), f"consoleUsersFile {path}, line {number}")
-            users[name] = secret
+    users = read_user_lines("consoleUsersFile", path, _user)
     if not users:
         raise SettingsError(f"consoleUsersFile {path} has no user: kainite console --add-user NAME prints a line")
     return users
 
 
-def _user(line: str, where: str) -> tuple[str, HashedSecret]:
+def _user(where: str, line: str) -> tuple[str, HashedSecret]:
     parts = line.split(":")
     problem = SettingsError(f"{where}: is no line that kainite console --add-user printed")
     if len(parts) != 4 or parts[1] != "scrypt" or NAME.fullmatch(parts[0]) is None:

@@ -20,7 +20,7 @@ import ssl
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -32,9 +32,14 @@ from kainite.base.logs import event
 from kainite.console.access import ConsoleAccess
 from kainite.console.guard import Guard
 from kainite.console.observed import ObservedApplication
-from kainite.console.pages import Console
-from kainite.console.secrets import read_users
+from kainite.console.pages.frame import PageFrame
+from kainite.console.secrets import read_hashed_secrets
+from kainite.console.sessions import Sessions
+from kainite.console.site import console_site
 from kainite.settings import ConsoleSettings, Settings
+
+if TYPE_CHECKING:
+    from kainite.console.oidc_login import OidcLogin
 
 logger = logging.getLogger(__name__)
 
@@ -56,15 +61,15 @@ def serve(applications: Sequence[tuple[Settings, Path]], ready: Callable[[str], 
             have one name.
     """
     settings = applications[0][0].console
-    users = read_users(settings.users_file) if settings.users_file is not None else {}
-    tls = _tls(settings)
+    users = read_hashed_secrets(settings.users_file) if settings.users_file is not None else {}
+    tls, login = _tls(settings), _login(settings)
     observed = [ObservedApplication(*each) for each in applications]
     if len({each.name for each in observed}) < len(observed):
         raise SettingsError("two of the files have the same applicationName")
-    console = Console(observed, settings).asgi()
+    console = console_site(PageFrame(observed, settings))
     with contextlib.closing(_listening(settings.listen)) as port:
         secure = tls is not None
-        guard = Guard(console, ConsoleAccess(settings), users, settings.prefix, secure=secure)
+        guard = Guard(console, ConsoleAccess(settings), users, settings.prefix, secure=secure, login=login)
         address = Address(settings.listen.host, port.getsockname()[1])
         url = f"http{'s' if secure else ''}://{address}{settings.prefix}/"
         event(logger, logging.INFO, "console ready", address=str(address), users=len(users))
@@ -157,6 +162,17 @@ def _listening(listen: Address) -> socket.socket:
             f"consoleListen: cannot listen on {listen}: {error.strerror or error}; choose another port or host"
         ) from error
     return made
+
+
+def _login(settings: ConsoleSettings) -> OidcLogin | None:
+    """Returns the login by OpenID Connect; its libraries take half a second to load, so only where it is set."""
+    if settings.oidc_issuer is None:
+        return None
+    from kainite.console.oidc import OidcProvider
+    from kainite.console.oidc_login import OidcLogin
+
+    secure = (settings.oidc_redirect or "").startswith("https:")
+    return OidcLogin(OidcProvider(settings), Sessions(), settings.prefix, secure=secure)
 
 
 def _tls(settings: ConsoleSettings) -> ssl.SSLContext | None:

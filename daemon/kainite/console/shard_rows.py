@@ -25,6 +25,8 @@ class ShardRow:
         pid: the child's process; None where its daemon was not asked.
         behind_ms: how far it is behind, as its daemon says.
         failures: children that failed in a row.
+        asked: what a person asks of the holder at the moment, and how far it is; empty for nothing.
+        moved_to: the worker that a person has moved the lease to; empty for none.
     """
 
     shard: str
@@ -40,6 +42,8 @@ class ShardRow:
     pid: int | None
     behind_ms: int | None
     failures: int
+    asked: str = ""
+    moved_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ def shard_rows(verdict: ApplicationVerdict) -> list[ShardRow]:
                 said.get("pid"),
                 said.get("behind_millis"),
                 int(said.get("failures") or 0),
+                (lease.asked or "") if lease is not None else "",
+                (lease.moved_to or "") if lease is not None else "",
             )
         )
     return sorted(rows, key=lambda row: (row.state == "finished", -row.level, row.shard))

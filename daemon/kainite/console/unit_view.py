@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final
 
 from kainite.log.views.unit_table import LogRow
@@ -15,6 +16,8 @@ MOST_CHARACTERS: Final = 400
 """Of a longer value, only its beginning is shown on the page; the copy as JSON has all."""
 
 MASK: Final = "•••"
+
+_SIDES: Final = ("key", "row", "before")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,75 @@ def delta_views(deltas: Sequence[Mapping[str, Any]], display: RowDisplay) -> lis
     return [_delta(delta, display) for delta in deltas]
 
 
+def changed_deltas(before: Sequence[Mapping[str, Any]], after: Sequence[Any]) -> list[DeltaView]:
+    """Returns the deltas of a correction beside those of the unit that it replaces, in full, one by one.
+
+    Columns have the unit's value as the old one and the correction's as the new one; a delta that one of the two lacks
+    has no value there.
+
+    Args:
+        before: the unit's deltas.
+        after: the correction's; what is no object is shown as it is.
+    """
+    views = []
+    for old, new in zip_longest(before, after, fillvalue=None):
+        mine, theirs = _flat(new), _flat(old)
+        columns = tuple(
+            ColumnView(
+                name, _value(theirs.get(name, _NOTHING), RowDisplay.FULL),
+                _value(mine.get(name, _NOTHING), RowDisplay.FULL), name.startswith("key "),
+                mine.get(name, _NOTHING) != theirs.get(name, _NOTHING),
+            )
+            for name in dict.fromkeys((*mine, *theirs))
+            if name.startswith(_SIDES) or mine.get(name) != theirs.get(name)
+        )  # fmt: skip
+        shown = _mapping(new if new is not None else old)
+        word = "left out" if new is None else str(shown.get("op"))
+        views.append(DeltaView(shown.get("ordinal"), word, str(shown.get("table")), columns))
+    return views
+
+
+def beside_target(
+    deltas: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, str | None] | None]
+) -> list[DeltaView]:
+    """Returns deltas beside the rows that the target has, in full: a column's old value is the target's.
+
+    Args:
+        deltas: the deltas.
+        rows: of each the target's row, as texts; None where it has none.
+    """
+    views = []
+    for delta, row in zip(deltas, rows, strict=True):
+        key, told = _mapping(delta.get("key")), row or {}
+        written = {} if delta.get("op") == "delete" else {**key, **_mapping(delta.get("row"))}
+        columns = tuple(
+            ColumnView(
+                name, _value(told.get(name, _NOTHING), RowDisplay.FULL),
+                _value(written.get(name, _NOTHING), RowDisplay.FULL), name in key,
+                name in told and name in written and told[name] != _as_target(written[name]),
+            )
+            for name in dict.fromkeys((*key, *written, *told))
+        )  # fmt: skip
+        views.append(DeltaView(delta.get("ordinal"), str(delta.get("op")), str(delta.get("table")), columns))
+    return views
+
+
+def _as_target(value: Any) -> str | None:
+    """Returns a value as the target's row has it where the two are spelled alike."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _flat(delta: Any) -> dict[str, Any]:
+    """Returns a delta's fields, and the columns of each side under the side's name."""
+    flat: dict[str, Any] = {}
+    for field, value in _mapping(delta).items():
+        if field in _SIDES and isinstance(value, Mapping):
+            flat |= {f"{field} {column}": each for column, each in value.items()}
+        elif field not in ("table", "uow"):
+            flat[field] = value
+    return flat
+
+
 def shown_deltas(deltas: Sequence[Mapping[str, Any]], display: RowDisplay) -> list[dict[str, Any]]:
     """Returns deltas for the copy as JSON, with values only where they may be shown in full."""
     if display is RowDisplay.FULL:
@@ -119,9 +191,8 @@ def shown_deltas(deltas: Sequence[Mapping[str, Any]], display: RowDisplay) -> li
 
 
 def _masked_delta(delta: Mapping[str, Any]) -> dict[str, Any]:
-    sides = ("key", "row", "before")
     masked = {
-        side: {name: _masked(value).text for name, value in delta[side].items()} for side in sides if delta.get(side)
+        side: {name: _masked(value).text for name, value in delta[side].items()} for side in _SIDES if delta.get(side)
     }
     return {name: masked.get(name, value) for name, value in delta.items()}
 
@@ -132,7 +203,7 @@ def _delta(delta: Mapping[str, Any], display: RowDisplay) -> DeltaView:
 
 
 def _columns(delta: Mapping[str, Any], display: RowDisplay) -> list[ColumnView]:
-    key, row, before = (_mapping(delta.get(side)) for side in ("key", "row", "before"))
+    key, row, before = (_mapping(delta.get(side)) for side in _SIDES)
     operation = delta.get("op")
     shown = []
     for name in dict.fromkeys((*key, *row, *before)):

@@ -37,6 +37,7 @@ from kainite.doctor.tables import (
 )
 from kainite.kinesis.read.retrieval import chosen_way
 from kainite.settings import Examination, Settings
+from kainite.settings.several import each_stream
 
 if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
@@ -101,15 +102,22 @@ def _of_aws(settings: Settings, roles: frozenset[str]) -> Iterator[DoctorCheck]:
 def _of_streams(settings: Settings, roles: frozenset[str]) -> Iterator[DoctorCheck]:
     stream = settings.stream
     if "run" in roles:
-        yield DoctorCheck("stream", f"stream {stream.name}", lambda: look_at_stream(_kinesis(settings), settings))
-        yield DoctorCheck("stream", "retention", lambda: look_at_retention(_kinesis(settings), settings))
-        endpoint = settings.aws.kinesis_endpoint or f"https://kinesis.{settings.aws.region}.amazonaws.com"
-        if chosen_way(stream.retrieval, endpoint).is_fan_out:
-            yield DoctorCheck("stream", "fan-out", lambda: look_at_consumer(_kinesis(settings), settings))
+        for each in each_stream(settings):
+            yield from _of_a_read_stream(each)
         if stream.output is not None:
             yield _of_written(settings, stream.output, None)
     elif "extract" in roles:
         yield _of_written(settings, stream.name, stream.arn)
+
+
+def _of_a_read_stream(settings: Settings) -> Iterator[DoctorCheck]:
+    stream = settings.stream
+    of = f" of {stream.name}" if stream.names else ""
+    yield DoctorCheck("stream", f"stream {stream.name}", lambda: look_at_stream(_kinesis(settings), settings))
+    yield DoctorCheck("stream", f"retention{of}", lambda: look_at_retention(_kinesis(settings), settings))
+    endpoint = settings.aws.kinesis_endpoint or f"https://kinesis.{settings.aws.region}.amazonaws.com"
+    if chosen_way(stream.retrieval, endpoint).is_fan_out:
+        yield DoctorCheck("stream", f"fan-out{of}", lambda: look_at_consumer(_kinesis(settings), settings))
 
 
 def _of_written(settings: Settings, name: str, arn: str | None) -> DoctorCheck:
@@ -155,4 +163,6 @@ def _clock(settings: Settings, roles: frozenset[str]) -> Iterator[DoctorFinding]
     if roles == {"apply"}:  # whose role may not ask Kinesis
         dynamodb = client("dynamodb", hurried(settings.aws))
         return look_at_clock(partial(dynamodb.describe_table, TableName=settings.log.table))
-    return look_at_clock(partial(_kinesis(settings).list_shards, StreamName=settings.stream.name, MaxResults=1))
+    return look_at_clock(
+        partial(_kinesis(settings).list_shards, StreamName=each_stream(settings)[0].stream.name, MaxResults=1)
+    )

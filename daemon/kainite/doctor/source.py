@@ -13,7 +13,8 @@ from typing import Final
 from kainite.doctor.clocks import clock_finding, timed
 from kainite.doctor.finding import DoctorFinding, FindingState, warned
 from kainite.extract.offsets.offset_file import offset_file_of
-from kainite.replicate.ends import EXTRACTORS, source_of, source_session
+from kainite.replicate.configured_ends import EXTRACTORS, source_of
+from kainite.replicate.ends import source_session
 from kainite.replicate.findings import CheckFinding, CheckVerdict
 from kainite.replicate.source_checks import look_at_source as look_at_replicated
 from kainite.replicate.tables import published

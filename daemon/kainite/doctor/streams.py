@@ -56,7 +56,7 @@ def look_at_retention(kinesis: KinesisClient, settings: Settings) -> Iterator[Do
     try:
         found = kinesis.describe_stream_summary(**where)["StreamDescriptionSummary"]
     except (ClientError, BotoCoreError) as error:
-        if classify(error) is Failure.DENIED and not settings.log.enabled:
+        if classify(error) is Failure.DENIED and not (settings.log.enabled or stream.names):
             yield warned(_AREA, "retention is not known: kinesis:DescribeStreamSummary is denied",
                          "allow it to whoever runs kainite doctor")  # fmt: skip
         elif classify(error) is Failure.DENIED:  # the look at the stream tells of anything else

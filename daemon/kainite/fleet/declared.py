@@ -3,8 +3,8 @@
 ::
 
     [orders]
-    kind = "extract"                    # log, extract, apply, console or program
-    properties = "orders.properties"    # the settings file of all kinds but program; without it the worker's own
+    kind = "extract"                    # log, extract, apply, console, verify or program
+    properties = "orders.properties"    # that of Kainite's own kinds; without it the worker's own
     affinity = ["source-host"]
 
     [report]
@@ -132,7 +132,7 @@ def _problem_of_kind(kind: str, fields: Mapping[str, Any]) -> str | None:
     if kind == DutyKind.PROGRAM and not fields.get("command"):
         return "command is missing: the words of the program's command line"
     if kind == DutyKind.PROGRAM and fields.get("properties"):
-        return "properties are for the kinds log, extract, apply and console; a program has its settings in its command"
+        return "properties are for Kainite's own kinds; a program has its settings in its command"
     return (
         f"a command is for programs; the kind {kind} has its own"
         if kind != DutyKind.PROGRAM and fields.get("command")

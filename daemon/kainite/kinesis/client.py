@@ -89,15 +89,19 @@ class StreamClient:
 
     A stream of another account is named by its ARN, so each call that can carries it.
 
+    Shards are named by their keys (:mod:`kainite.base.shard_key`), in what is asked and in what is answered.
+
     The object takes the boto3 client over: nobody else may call GetRecords on that client, which returns no records.
 
     Callers hold ``parsing`` while they parse and render a reply's body: parsed records take several times the memory
     of their body, so only one reply at a time is in that form.
     """
 
-    def __init__(self, kinesis: KinesisClient, name: str, arn: str | None = None) -> None:
+    def __init__(self, kinesis: KinesisClient, name: str, arn: str | None = None, id: str = "") -> None:
         self.name = name
         self.arn = arn
+        self.id = id
+        """The stream's part of its shards' keys; empty in an application of one stream."""
         self.parsing = threading.Lock()
         self.throttling = Throttling(name)
         self._kinesis = kinesis
@@ -130,7 +134,7 @@ class StreamClient:
                 page = self._kinesis.list_shards(**request)
             except Exception as error:
                 raise stream_error(self.name, "ListShards", error) from error
-            shards += map(Shard.from_listing, page.get("Shards", []))
+            shards += (Shard.from_listing(item).within(self.id) for item in page.get("Shards", []))
             if not page.get("NextToken"):
                 return tuple(shards)
             request = {"NextToken": page["NextToken"]}  # nothing else: the token names the stream
@@ -180,6 +184,15 @@ class StreamClient:
         except Exception as error:
             raise stream_error(self.name, "DescribeStreamSummary", error) from error
 
+    @property
+    def region(self) -> str:
+        """Returns the region that the client asks."""
+        return self._kinesis.meta.region_name
+
+    def shard_id(self, key: str) -> str:
+        """Returns the id of a shard by its key; the key of another stream's shard is returned as it is."""
+        return key.removeprefix(f"{self.id}:") if self.id else key
+
     def iterator(self, shard_id: str, start: StartAt) -> tuple[str, float]:
         """Returns an iterator, and the time at which Kinesis made it by its own clock (epoch seconds, rounded down).
 
@@ -188,7 +201,7 @@ class StreamClient:
         """
         request: GetShardIteratorInputTypeDef = {
             "StreamName": self.name,
-            "ShardId": shard_id,
+            "ShardId": self.shard_id(shard_id),
             "ShardIteratorType": start.kind,
         }
         if self.arn is not None:

@@ -8,9 +8,11 @@ create follows KCL's ``HierarchicalShardSyncer`` (docs/kcl.md, *Shard sync*).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any
+
+from kainite.base.shard_key import ShardKey
 
 MAX_HASH_KEY = 2**128 - 1
 
@@ -28,7 +30,7 @@ class Shard:
     """A shard as ListShards, or GetRecords at its parent's end, describes it.
 
     Attributes:
-        id: the shard's id.
+        id: the shard's id; its key, once it is named for an application of several streams (:meth:`within`).
         parents: the shards it was made from: none, one (split) or two (merge).
         hash_range: the shard's range of hash keys, where known.
         open: whether the shard still takes records.
@@ -50,6 +52,13 @@ class Shard:
     def from_end_of_parent(cls, item: Mapping[str, Any]) -> Shard:
         """Makes a shard of an item of ``ChildShards`` in a GetRecords reply."""
         return cls(item["ShardId"], tuple(item.get("ParentShards") or ()), _hash_range(item))
+
+    def within(self, stream: str) -> Shard:
+        """Returns the shard with keys in place of ids, its own and its parents'; ``stream`` is the stream's part."""
+        if not stream:
+            return self
+        parents = tuple(str(ShardKey(stream, parent)) for parent in self.parents)
+        return replace(self, id=str(ShardKey(stream, self.id)), parents=parents)
 
 
 def _hash_range(item: Mapping[str, Any]) -> HashRange | None:

@@ -21,9 +21,8 @@ from random import Random
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.clock import boot_seconds
-from kainite.base.errors import LeaseTableUnavailableError
+from kainite.base.errors import LeaseTableUnavailableError, StreamUnavailableError
 from kainite.base.logs import event
-from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.leases.holding.held_leases import (
     CurrentSettings,
@@ -37,9 +36,10 @@ from kainite.leases.holding.held_leases import (
 )
 from kainite.leases.holding.renewer import Renewer, renewal_interval
 from kainite.leases.holding.writing import write, writing
-from kainite.leases.shard_sync.create_leases import Begin, create_child_leases
+from kainite.leases.shard_sync.create_leases import create_child_leases
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
+from kainite.leases.streams import StreamsById
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.leases.table.request import LeaseRequest, RequestState
@@ -57,37 +57,35 @@ class LeaseKeeper:
 
     Args:
         table: the lease table.
-        stream: the stream whose shards the leases are for.
+        streams: the streams whose shards the leases are for, each with its initial position.
         leases: this worker's id and limits.
-        stream_settings: the initial position, and how often shards and parents are checked.
+        stream_settings: how often shards and parents are checked.
+        keep_unread: as :class:`~kainite.leases.shard_sync.former_streams.FormerStreams` takes it.
         stance: whether this worker takes its part (KCL 2) or what it is assigned (KCL 3); asked in each round.
         meter: receives the metrics.
         clock: seconds, never running backwards, and running on while the host is suspended.
         rng: chooses among equal leases.
-        begin: with units of work, notes the log's beginning; None without them.
     """
 
     def __init__(
         self,
         table: LeaseTable,
-        stream: StreamClient,
+        streams: StreamsById,
         leases: LeaseSettings,
         stream_settings: StreamSettings,
         *,
+        keep_unread: bool = False,
         stance: Callable[[], Stance] = lambda: Stance.SHARE,
         meter: Meter = SILENT,
         clock: Callable[[], float] = boot_seconds,
         rng: Random | None = None,
-        begin: Begin | None = None,
     ) -> None:
         self._table = table
-        self._stream = stream
         self._clock = clock
-        self._begin = begin
-        self._settings = CurrentSettings(leases, stream_settings)
+        self._settings = CurrentSettings(leases, stream_settings, streams)
         self._held_leases = HeldLeases(self._settings, clock, meter)
         self._renewer = Renewer(table, self._held_leases, self._settings, clock, meter)
-        shard_sync = ShardSyncSchedule(table, stream, self._settings, stance, clock, meter, begin)
+        shard_sync = ShardSyncSchedule(table, self._settings, stance, clock, meter, keep_unread=keep_unread)
         self._taker = LeaseTaker(
             table, shard_sync, self._held_leases, self._settings,
             stance=stance, clock=clock, meter=meter, rng=rng or Random(),
@@ -126,11 +124,15 @@ class LeaseKeeper:
         """Waits for the next event and returns it."""
         return await self._held_leases.events.get()
 
-    def reload(self, leases: LeaseSettings, stream: StreamSettings) -> None:
-        """Applies other settings; the application, its table and this worker's id stay as they are."""
+    def reload(self, leases: LeaseSettings, stream: StreamSettings, streams: StreamsById) -> None:
+        """Applies other settings; the application, its table and this worker's id stay as they are.
+
+        The leases of a stream that is not among ``streams`` any more are given back; each consumer gets a
+        :class:`HandingOver` for that.
+        """
         now = self._settings.leases
         kept = replace(leases, application=now.application, table=now.table, worker_id=now.worker_id)
-        self._settings.leases, self._settings.stream = kept, stream
+        self._settings.leases, self._settings.stream, self._settings.streams = kept, stream, streams
         self._held_leases.wake.set()
 
     def stop_taking(self) -> None:
@@ -184,8 +186,11 @@ class LeaseKeeper:
                 if the error is retryable.
         """
         self._held_leases.ensure_held(held)
+        stream = self._settings.streams.get(held.lease.stream)
+        if stream is None:
+            raise StreamUnavailableError(f"the stream of shard {held.shard_id} is read no more")
         there = await create_child_leases(
-            self._table, self._stream, self._settings.stream, held.lease, children, self._begin
+            self._table, stream.client, stream.settings, held.lease, children, stream.begin
         )
         if not there:
             self._held_leases.lose(held)

@@ -3,9 +3,9 @@
 :class:`~kainite.owner.owner.LogOwner` implements the interface in the same process; a connection to an owner
 elsewhere may implement it too.
 
-The log has one *beginning*: the time from which on all shards are read whose leases stand at LATEST or AT_TIMESTAMP
-and of which the log has no record. :meth:`LogClient.begin` makes it durable before the first of them is read
-(:mod:`kainite.worker.beginning`). Units that were under way then may be torn.
+The log has one *beginning* for each stream: the time from which on all shards of the stream are read whose leases
+stand at LATEST or AT_TIMESTAMP and of which the log has no record. :meth:`LogClient.begin` makes it durable before the
+first of them is read (:mod:`kainite.worker.beginning`). Units that were under way then may be torn.
 """
 
 from __future__ import annotations
@@ -66,11 +66,12 @@ class LogClient(Protocol):
             LogFencedError, LogUnavailableError: as :meth:`append`.
         """
 
-    async def begin(self, at_ms: int) -> int:
+    async def begin(self, at_ms: int, stream: str = "") -> int:
         """Makes a time the log's beginning, unless the log has one; returns the log's beginning when it is durable.
 
         Args:
             at_ms: milliseconds since the epoch by Kinesis' clock.
+            stream: the stream's part of its shards' keys (:mod:`kainite.base.shard_key`).
 
         Raises:
             LogRequestError: this process does not hold the shard's lease.

@@ -322,6 +322,38 @@ APPLY_FOLLOWED = Metric(
     "Apply", "Followed", "kainite_apply_followed", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while the log's owner sends what becomes durable; 0 while the log is read.",
 )  # fmt: skip
+REPLICA_LOADING = Metric(
+    "Replica", "TablesLoading", "kainite_replica_tables_loading", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Tables of a replica that are being loaded and are not live; from the apply job.",
+)  # fmt: skip
+REPLICA_FAILED = Metric(
+    "Replica", "TablesFailed", "kainite_replica_tables_failed", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Tables of a replica whose load has failed.",
+)  # fmt: skip
+REPLICA_RANGES_LEFT = Metric(
+    "Replica", "RangesLeft", "kainite_replica_ranges_left", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Ranges of rows that a load has still to copy.",
+)  # fmt: skip
+VERIFY_NOT_PASSED = Metric(
+    "Replica", "NotPassed", "kainite_verify_not_passed", MetricKind.GAUGE, MetricUnit.COUNT,
+    "1 while the latest comparison of a replica with its source has found rows that differ, or was not sure; else 0.",
+)  # fmt: skip
+VERIFY_DIFFERENT = Metric(
+    "Replica", "DifferentRows", "kainite_verify_different_rows", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Rows that differed in the latest comparison, and that no unit of work explains.",
+)  # fmt: skip
+VERIFY_AGE = Metric(
+    "Replica", "VerifyAge", "kainite_verify_age_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
+    "Time since the latest comparison ended; 0 without one.",
+)  # fmt: skip
+VERIFY_GOOD_AGE = Metric(
+    "Replica", "VerifyGoodAge", "kainite_verify_good_age_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
+    "Time since the latest comparison ended that passed; 0 without one.",
+)  # fmt: skip
+VERIFY_LATE = Metric(
+    "Replica", "VerifyLate", "kainite_verify_late", MetricKind.GAUGE, MetricUnit.COUNT,
+    "1 while comparisons are to be repeated (kainite verify --every) and none has passed for 1.5 intervals; else 0.",
+)  # fmt: skip
 MICRO_BATCHES = Metric(
     "Apply", "MicroBatches", "kainite_apply_micro_batches_total", MetricKind.COUNTER, MetricUnit.COUNT, "Micro-batches."
 )
@@ -458,6 +490,8 @@ DAEMON_METRICS: tuple[Metric, ...] = (
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
     APPLY_PAUSED, MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
+    REPLICA_LOADING, REPLICA_FAILED, REPLICA_RANGES_LEFT, VERIFY_NOT_PASSED, VERIFY_DIFFERENT, VERIFY_AGE,
+    VERIFY_GOOD_AGE, VERIFY_LATE,
     LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite apply`` publishes."""

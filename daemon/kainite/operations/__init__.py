@@ -4,6 +4,7 @@
 :mod:`~kainite.operations.operation`       the operations, each with what it is about; begin here
 :mod:`~kainite.operations.carrying_out`    :class:`~kainite.operations.carrying_out.Operations`: preview, carry out
 :mod:`~kainite.operations.units`           operations on units of work, which the log's owner carries out
+:mod:`~kainite.operations.owners`          operations on the log itself, which its owner carries out
 :mod:`~kainite.operations.checkpoints`     a reset: what it would change, what follows from it, the reset itself
 :mod:`~kainite.operations.leases`          a restart of a shard's child, a move of its lease: asked of the holder
 :mod:`~kainite.operations.duties`          operations on the fleet: duties and workers

@@ -12,18 +12,17 @@ from kainite.base.errors import FleetError, FleetUnavailableError, KainiteError
 from kainite.fleet.declared import declared_duties
 from kainite.fleet.operator import Operator
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
-from kainite.kinesis.client import StreamClient
+from kainite.kinesis.named_streams import clients_of
 from kainite.leases.administration.reset import CheckpointChange
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.format.entry import OperationKind, OperationResult
 from kainite.log.state.operations import shortened
-from kainite.operations.checkpoints import consequences, in_words, planned, reset
+from kainite.operations.checkpoints import consequences, effects, in_words, planned, reset
 from kainite.operations.duties import change_fleet, kind_and_subject, preview_fleet
 from kainite.operations.history import OperationRecord, read_history
-from kainite.operations.inbox import Asker, leave, take_answer
+from kainite.operations.inbox import Asker
 from kainite.operations.leases import change_lease, kind_and_lease, patience, preview_lease
 from kainite.operations.operation import (
-    MOST_CORRECTION,
     AddDuty,
     AnyOperation,
     ChangeDuty,
@@ -34,11 +33,11 @@ from kainite.operations.operation import (
     MoveDuty,
     MoveLease,
     OperationOutcome,
-    OwnersOperation,
     PauseApply,
     Preview,
     Rebalance,
     RemoveDuty,
+    RepairRows,
     ResetCheckpoints,
     RestartChild,
     ResumeApply,
@@ -47,12 +46,9 @@ from kainite.operations.operation import (
     ShutDownWorker,
     SkipNumbers,
 )
+from kainite.operations.owners import ask_owner, preview_owners
 from kainite.operations.units import Tell, preview_units, resolve_units
-from kainite.owner.answering import HAND_OVER, RECORD
-from kainite.owner.correcting import CORRECT
-from kainite.owner.pausing import PAUSE, RESUME
-from kainite.owner.requests import OK
-from kainite.owner.skipping import SKIP
+from kainite.owner.answering import RECORD
 from kainite.settings import Settings
 from kainite.store.dynamodb import DynamoDBStore
 
@@ -92,8 +88,11 @@ class Operations:
     def preview(self, operation: AnyOperation) -> Preview:
         """Returns what an operation would do now; changes nothing.
 
+        A correction is judged by the log's owner, and a reset observes the leases: both take some seconds.
+
         Raises:
-            KainiteError: what the operation is about cannot be read.
+            LogUnavailableError: the log's owner does not answer.
+            KainiteError: what the operation is about cannot be read, or it cannot be planned.
         """
         match operation:
             case RetryUnits() | DiscardUnits():
@@ -102,9 +101,9 @@ class Operations:
                 changes = self.plan_reset(operation)
                 follows = consequences(changes) if self._settings.log.enabled else ()
                 does = f"set the checkpoints of shards: {in_words(changes) or 'nothing to change'}"
-                return Preview(does, details=tuple(follows))
-            case CorrectUnit() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
-                return _preview_owners(operation)
+                return Preview(does, details=(*effects(changes, collected=self._settings.log.enabled), *follows))
+            case CorrectUnit() | RepairRows() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
+                return preview_owners(*self.log, operation, TIMEOUT_S)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 return preview_fleet(operation)
             case RestartChild() | MoveLease():
@@ -144,8 +143,8 @@ class Operations:
                 return resolve_units(*self.log, operation, asker, timeout, tell)
             case ResetCheckpoints():
                 return self.reset(operation, self.plan_reset(operation), asker, tell)
-            case CorrectUnit() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
-                return self._ask_owner(operation, asker, timeout)
+            case CorrectUnit() | RepairRows() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
+                return ask_owner(*self.log, operation, asker, timeout)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():
                 operator = Operator(self.fleet, who, why)
                 return self.recorded(
@@ -163,8 +162,7 @@ class Operations:
     def plan_reset(self, operation: ResetCheckpoints) -> tuple[CheckpointChange, ...]:
         """Returns what a reset would change; errors as :func:`~kainite.operations.checkpoints.planned`."""
         settings = self._settings
-        stream = StreamClient(aws.client("kinesis", settings.aws), settings.stream.name, settings.stream.arn)
-        return planned(self.leases, stream, settings.leases.failover, operation)
+        return planned(self.leases, clients_of(settings), settings.leases.failover, operation)
 
     def reset(
         self, operation: ResetCheckpoints, changes: Sequence[CheckpointChange], asker: Asker, tell: Tell
@@ -211,16 +209,6 @@ class Operations:
     def _declared(self) -> set[str]:
         return {duty.name for duty in declared_duties(self._settings.fleet)}
 
-    def _ask_owner(self, operation: OwnersOperation, asker: Asker, timeout: float) -> OperationOutcome:
-        store, partition = self.log
-        if isinstance(operation, CorrectUnit) and len(operation.deltas.encode()) > MOST_CORRECTION:
-            told = f"the deltas are larger than {MOST_CORRECTION} bytes: let the source send the correction"
-            return OperationOutcome(OperationResult.REFUSED, told)
-        about, request = _request(operation)
-        answer = take_answer(store, partition, leave(store, partition, about, request, asker), 0, timeout)
-        result = OperationResult.DONE if answer["result"] == OK else OperationResult.REFUSED
-        return OperationOutcome(result, answer["message"])
-
 
 def _done(operator: Operator, operation: FleetOperation, declared: Callable[[], Container[str]]) -> OperationOutcome:
     try:
@@ -229,44 +217,3 @@ def _done(operator: Operator, operation: FleetOperation, declared: Callable[[], 
         raise
     except FleetError as error:
         return OperationOutcome(OperationResult.REFUSED, str(error))
-
-
-def _request(operation: OwnersOperation) -> tuple[str, dict[str, str]]:
-    """Returns what a request to the owner is about, and the request."""
-    match operation:
-        case CorrectUnit(unit, name, deltas):
-            return f"the correction of unit {unit}", {"action": CORRECT, "uow": unit, "name": name, "deltas": deltas}
-        case SkipNumbers(last):
-            return f"number {last}", {"action": SKIP, "number": str(last)}
-        case PauseApply():
-            return "the pause", {"action": PAUSE}
-        case ResumeApply():
-            return "the end of the pause", {"action": RESUME}
-        case HandOverLog():
-            return "the hand-over", {"action": HAND_OVER}
-
-
-def _preview_owners(operation: OwnersOperation) -> Preview:
-    match operation:
-        case CorrectUnit(unit, name):
-            return Preview(
-                f"append {name} to the log, a correction that takes the place of unit {unit}: when it is applied, "
-                f"{unit} is discarded, and the units that wait for {unit} follow it"
-            )
-        case SkipNumbers(last):
-            return Preview(
-                f"no longer wait for units with numbers up to {last}: the units behind them go, and a unit that still "
-                "comes with one of them fails"
-            )
-        case PauseApply():
-            return Preview(
-                "apply no unit to the target until applying is resumed: units wait in the log, and reading stops when "
-                "the log is full (logBacklogUnits, logBacklogBytes)"
-            )
-        case ResumeApply():
-            return Preview("apply units again, in the log's order", asks=False)
-        case HandOverLog():
-            return Preview(
-                "the log gets another owner, and this one again where no other process is there: for some seconds "
-                "nothing is appended; nothing is lost or repeated"
-            )

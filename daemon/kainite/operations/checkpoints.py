@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from kainite.base.checkpoint import LATEST, SHARD_END, Checkpoint
 from kainite.base.errors import LeaseTableError, StreamError
 from kainite.base.liveness import Sighting
-from kainite.kinesis.client import StreamClient
+from kainite.kinesis.named_streams import ReadableShards
 from kainite.kinesis.start_position import StartAt
 from kainite.leases.administration.report import (
     LeaseRow,
@@ -51,7 +51,7 @@ def observe(
 
 
 def planned(
-    table: LeaseTable, stream: StreamClient, failover: float, operation: ResetCheckpoints
+    table: LeaseTable, stream: ReadableShards, failover: float, operation: ResetCheckpoints
 ) -> tuple[CheckpointChange, ...]:
     """Returns what a reset would change, parents first; observes the leases for up to the failover time.
 
@@ -92,7 +92,7 @@ def _refuse_live(rows: Sequence[LeaseRow], chosen: set[str]) -> None:
         )
 
 
-def _seek(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> SeekResult:
+def _seek(stream: ReadableShards, shard_id: str, wanted: Checkpoint | float) -> SeekResult:
     if not isinstance(wanted, Checkpoint):
         return checkpoint_before(stream, shard_id, wanted)
     if wanted.position is not None:
@@ -102,6 +102,31 @@ def _seek(stream: StreamClient, shard_id: str, wanted: Checkpoint | float) -> Se
         except StreamError as error:
             raise StreamError(f"shard {shard_id} does not have the sequence number {wanted}: {error}") from error
     return SeekResult(wanted, followed=True)
+
+
+def effects(changes: Iterable[CheckpointChange], *, collected: bool) -> Iterator[str]:
+    """Yields for each shard whose checkpoint changes what is read again, and what is never read.
+
+    Args:
+        changes: the plan.
+        collected: whether the application has units of work, so that the log knows how far it has collected a shard.
+    """
+    for change in changes:
+        if change.needed:
+            effect = _effect(change, collected) + (f" ({change.note})" if change.note else "")
+            yield f"{change.shard.id}: {change.before or 'no lease'} → {change.after}: {effect}"
+
+
+def _effect(change: CheckpointChange, collected: bool) -> str:
+    if change.after == LATEST and collected:
+        return "goes on where the log has collected it to"
+    if change.after == LATEST:
+        return "records that are not read yet are skipped"
+    if change.before is None:
+        return "is read from there on"
+    if _skips(change):
+        return "records between the two positions are skipped"
+    return "records behind the new position are delivered again"
 
 
 def consequences(changes: Iterable[CheckpointChange]) -> Iterator[str]:

@@ -58,6 +58,23 @@ class CorrectUnit:
 
 
 @dataclass(frozen=True, slots=True)
+class RepairRows:
+    """Writes rows as the source has them, as a unit of the log (``kainite verify --repair``).
+
+    Attributes:
+        name: the unit's name, which no unit has had.
+        since: the transaction id of the first unit behind the point as of which the rows were read.
+        rows: how many rows.
+        deltas: the deltas, as :func:`kainite.owner.repairing.packed` makes them; at most :data:`MOST_CORRECTION` bytes.
+    """
+
+    name: str
+    since: int
+    rows: int
+    deltas: str
+
+
+@dataclass(frozen=True, slots=True)
 class SkipNumbers:
     """Gives up the numbers that are awaited, up to ``last`` (``uowOrder=dense``)."""
 
@@ -175,7 +192,7 @@ UnitOperation: TypeAlias = RetryUnits | DiscardUnits
 MOST_CORRECTION = 300_000
 """The most bytes of a correction's deltas: a request is an item of the log's table, which takes 400 KB."""
 
-OwnersOperation: TypeAlias = CorrectUnit | SkipNumbers | PauseApply | ResumeApply | HandOverLog
+OwnersOperation: TypeAlias = CorrectUnit | RepairRows | SkipNumbers | PauseApply | ResumeApply | HandOverLog
 FleetOperation: TypeAlias = AddDuty | RemoveDuty | ChangeDuty | MoveDuty | SetDormancy | ShutDownWorker | Rebalance
 LeaseOperation: TypeAlias = RestartChild | MoveLease
 AnyOperation: TypeAlias = UnitOperation | OwnersOperation | FleetOperation | LeaseOperation | ResetCheckpoints
@@ -195,6 +212,7 @@ class Preview:
         behind: how many units wait for those units.
         asks: whether it had better be confirmed: it ends or loses something.
         details: sentences about each of some shards, and about what follows.
+        refusal: why it would be refused now; empty where nothing tells.
     """
 
     does: str
@@ -204,6 +222,7 @@ class Preview:
     behind: int = 0
     asks: bool = True
     details: tuple[str, ...] = ()
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +235,8 @@ class OperationOutcome:
         count: of an operation on units: so many were changed.
         refused: so many units, or shards, were not changed.
         details: sentences about each of some units or shards.
+        met: of a repair that other units are in the way of: the signatures that they touch, as far as these are known;
+            None for all else.
     """
 
     result: OperationResult
@@ -223,3 +244,4 @@ class OperationOutcome:
     count: int | None = None
     refused: int = 0
     details: tuple[str, ...] = ()
+    met: frozenset[int] | None = None

@@ -6,6 +6,8 @@ action             does                                           decided in
 retry, discard     resolves one failed unit (``uow``)             :mod:`kainite.owner.requests`
 retry, discard     resolves those that a ``filter`` selects       :mod:`kainite.owner.bulk`
 correct            dispatches a correction of a failed unit       :mod:`kainite.owner.correcting`
+check-correction   judges such a correction, and appends nothing  the same
+repair             dispatches rows as the source has them         :mod:`kainite.owner.repairing`
 skip               gives up numbers that are awaited              :mod:`kainite.owner.skipping`
 pause, resume      holds the apply job back, or lets it go on     :mod:`kainite.owner.pausing`
 hand-over          lets another process own the log               below
@@ -42,11 +44,12 @@ from kainite.log.format.entry import Entry, EntryKind, OperationKind, OperationR
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.owner.bulk import KINDS, BulkOwner, BulkRequest
-from kainite.owner.correcting import CORRECT, correct
+from kainite.owner.correcting import CHECK, CORRECT, check, correct
 from kainite.owner.mount import Mount
 from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
 from kainite.owner.recording import asked_for, record, write_record
 from kainite.owner.refit import is_kept, refit_entries
+from kainite.owner.repairing import REPAIR, UnitsSince, read_since, repair
 from kainite.owner.requests import OK, decide, refusal, unit_asked
 from kainite.owner.skipping import SKIP, skip
 from kainite.settings import UowSettings
@@ -116,6 +119,15 @@ class Answering:
                 return await self._write(
                     owner, lambda journal: correct(journal, request_id, request, self._rules, signing)
                 )
+            case action if action == CHECK:
+                signing = await owner.refitting.latest() if owner.refitting else None
+                return await self._write(owner, lambda journal: check(journal.state, request, self._rules, signing))
+            case action if action == REPAIR:
+                signing = await owner.refitting.latest() if owner.refitting else None
+                seen = await self._read_since(owner, request)
+                return await self._write(
+                    owner, lambda journal: repair(journal, request_id, request, self._rules, signing, seen)
+                )
             case action if action == SKIP:
                 return await self._write(owner, lambda journal: self._skip(journal, request_id, request))
             case action if action in (PAUSE, RESUME):
@@ -166,6 +178,15 @@ class Answering:
             return answer
 
         return await self._write(owner, decided)
+
+    async def _read_since(self, owner: AskedOwner, request: Mapping[str, str]) -> UnitsSince:
+        low, next_id = self._mount.head.low_water_mark, owner.state.next_id
+        try:
+            return await asyncio.to_thread(read_since, self._store, self._partition, request, low, next_id)
+        except LogCorruptError as error:
+            # A later owner may have removed the entries that this read needs: as in :meth:`_resolve`.
+            await asyncio.to_thread(self._mount.renew)
+            return UnitsSince(-1, refused=f"the units behind the point cannot be read: {error}")
 
     def _skip(self, journal: Journal, request_id: str, request: Mapping[str, str]) -> Answer:
         before = request_id in journal.state.answered

@@ -13,6 +13,9 @@ It is refused, and nothing is appended, where
 * it does not certainly write a row of the failed unit: the unit would stay failed;
 * units go in the order of numbers or of commit times, of which a person's correction has none.
 
+The request ``check-correction``, with the same fields, is judged in the same way and appends nothing: for a person who
+has edited deltas, and has not confirmed them yet. An owner of an older release refuses it as unknown.
+
 =========================  ==========================================  ================================================
 after the step             the log has                                 a crash
 =========================  ==========================================  ================================================
@@ -47,9 +50,10 @@ from kainite.uow.scheme import Comparisons
 from kainite.uow.signing import Signing
 
 CORRECT: Final = "correct"
+CHECK: Final = "check-correction"
 
-_KEPT: Final = ("missing:", "number:", "reserved:")
-"""Names that begin so are for units that stand in for others."""
+_KEPT: Final = ("missing:", "number:", "reserved:", "repair-")
+"""Names that begin so are for units that stand in for others, and for repairs."""
 
 
 def correct(
@@ -80,6 +84,24 @@ def correct(
     return answer
 
 
+def check(
+    state: FoldedLog, request: Mapping[str, str], rules: UowSettings, signing: Signing | None
+) -> Mapping[str, str]:
+    """Returns what :func:`correct` would answer; the state stays as it is.
+
+    Args:
+        state: the log's.
+        request, rules, signing: as of :func:`correct`.
+    """
+    unit = unit_asked(state, request)
+    try:
+        judged = _judged(state, unit, request, rules, signing)
+    except (LogRequestError, DeltaError) as error:
+        return refusal(str(error))
+    them = f"{judged.count} deltas fit" if judged.count != 1 else "the delta fits"
+    return {"result": OK, "message": f"{them} the target's catalogue"}
+
+
 def _judged(
     state: FoldedLog, unit: UnitState | None, request: Mapping[str, str], rules: UowSettings, signing: Signing | None
 ) -> Fragment:
@@ -98,15 +120,29 @@ def _judged(
     if (other := correction_of(state, unit)) is not None:
         raise LogRequestError(f"unit {unit.uow} has a correction, {other.uow}, which is {other.status}")
     name = uow_of({"uow": request.get("name")})
-    if name.startswith(_KEPT) or name in state.open or name in state.recent or state.find(name) is not None:
+    if name.startswith(_KEPT) or is_used(state, name):
         raise LogRequestError(f"the name {name!r} is used, and a unit under a used name counts as a copy: take another")
-    fragment = _admitted(name, request.get("deltas", ""), signing)
+    fragment = admitted(name, request.get("deltas", ""), signing)
     _check_that_it_replaces(state, unit, fragment, signing)
     return fragment
 
 
-def _admitted(name: str, text: str, signing: Signing) -> Fragment:
-    """Returns deltas as they are admitted from a child."""
+def is_used(state: FoldedLog, name: str) -> bool:
+    """Tells whether the log knows a unit of this name."""
+    return name in state.open or name in state.recent or state.find(name) is not None
+
+
+def admitted(name: str, text: str, signing: Signing) -> Fragment:
+    """Returns a person's deltas as they are admitted from a child.
+
+    Args:
+        name: the name of their unit.
+        text: a JSON array.
+        signing: judges them.
+
+    Raises:
+        DeltaError: a delta cannot be read, does not fit the catalogue, or comes twice.
+    """
     try:
         items: Any = exact_json.loads(text.encode())
     except ValueError as error:

@@ -224,9 +224,9 @@ class LogOwner:
     async def position(self, shard_id: str) -> Position | None:
         return await self._queue.position(shard_id)
 
-    async def begin(self, at_ms: int) -> int:
-        await self.write(lambda state: begin(state, at_ms, epoch_ms()))
-        return at_ms if self.state.started_ms is None else self.state.started_ms
+    async def begin(self, at_ms: int, stream: str = "") -> int:
+        await self.write(lambda state: begin(state, at_ms, epoch_ms(), stream))
+        return self.state.started.get(stream, at_ms)
 
     async def append(
         self,

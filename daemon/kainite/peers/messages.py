@@ -12,6 +12,7 @@ message                    sent by      says
 :class:`Elsewhere`         anybody      the sender does not own the partition; the owner's address, if known
 :class:`RequestRefused`    owner        the log's state forbids a request, and always will
 :class:`BeginRequest`      member       a time that becomes the log's beginning, if the log has none
+:class:`BeginStream`       member       the same, of one stream among several
 :class:`BeginAnswer`       owner        the log's beginning, which is durable
 :class:`AppendBroken`      owner        the owner cannot decide on an append: an error in Kainite itself
 :class:`ShardAppend`       member       the fragments of one processRecords call
@@ -139,6 +140,13 @@ class BeginRequest(PeerMessage, frozen=True):
     at_ms: Moment
 
 
+class BeginStream(PeerMessage, frozen=True):
+    """Attributes: as the arguments of :meth:`~kainite.log.client.LogClient.begin`."""
+
+    at_ms: Moment
+    stream: Name
+
+
 class BeginAnswer(PeerMessage, frozen=True):
     """Attributes: at_ms: the log's beginning, which is durable."""
 
@@ -264,6 +272,7 @@ Message: TypeAlias = (
     | Elsewhere
     | RequestRefused
     | BeginRequest
+    | BeginStream
     | BeginAnswer
     | AppendBroken
     | ShardAppend

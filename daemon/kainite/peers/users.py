@@ -6,12 +6,11 @@ file's first user, and its own file need not name others.
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 from typing import Final
 
 from kainite.base.errors import SettingsError
+from kainite.base.protected_files import read_user_lines
 from kainite.base.redaction import learn
 from kainite.peers.connection.introduction import Key
 from kainite.peers.rights import is_right
@@ -23,26 +22,10 @@ TOKEN: Final = "@"
 def read_users(path: Path) -> dict[str, Key]:
     """Returns the users in a file, with their keys, in the file's order.
 
-    Empty lines and lines that begin with ``#`` are passed over.
-
     Raises:
-        SettingsError: the file cannot be read, other users of the host may read it, or a line is of another form.
+        SettingsError: as of :func:`~kainite.base.protected_files.read_user_lines`, or a line is of another form.
     """
-    try:
-        with path.open(encoding="utf-8") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"logSecretFile {path} cannot be read: {error}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise SettingsError(f"logSecretFile {path} may be read or changed by others: chmod 600 {path}")
-    users: dict[str, Key] = {}
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            user, key = _user(f"logSecretFile {path}, line {number}", line)
-            if user in users:
-                raise SettingsError(f"logSecretFile {path}, line {number}: user {user} has a line before it")
-            users[user] = key
+    users = read_user_lines("logSecretFile", path, _user)
     if not users:
         raise SettingsError(f"logSecretFile {path} has no line user:rights:secret")
     learn(key.secret for key in users.values())
@@ -50,7 +33,7 @@ def read_users(path: Path) -> dict[str, Key]:
 
 
 def _user(where: str, line: str) -> tuple[str, Key]:
-    user, _, rest = line.strip().partition(":")
+    user, _, rest = line.partition(":")
     rights, _, secret = rest.partition(":")
     if not (user and rights and secret) or "\0" in line or user.startswith(TOKEN):
         raise SettingsError(f"{where}: is not user:rights:secret, where rights are among {RIGHTS}")

@@ -151,12 +151,21 @@ def rows_query(side: ComparedSide, buckets: int, wanted: frozenset[int]) -> str:
 
 def values_query(table: ComparedTable, side: ComparedSide) -> str:
     """Returns a query: the texts of the columns of the row that has a key, given as two lists of the same texts."""
+    return _row_query(table, side, side.values)
+
+
+def row_query(table: ComparedTable, side: ComparedSide) -> str:
+    """Returns a query: the row that has a key, given as for :func:`values_query`, its columns as they are."""
+    return _row_query(table, side, [f'"{name}"' for name in (name.replace('"', '""') for name in table.columns)])
+
+
+def _row_query(table: ComparedTable, side: ComparedSide, shown: Sequence[str]) -> str:
     texts = dict(zip(table.columns, side.values, strict=True))
     equal = [f"{_escaped(name)} = %s::{_escaped(kind)}" for name, kind in table.key]
     same = [f"{_escaped(texts[name])} = %s" for name in table.key_columns]
     more = [f"({_escaped(side.rows)})"] if side.rows else []
     where = " AND ".join((*equal, *same, *more))
-    values = _escaped(", ".join(side.values))
+    values = _escaped(", ".join(shown))
     parts = " UNION ALL ".join(f"SELECT {values} FROM ONLY {_escaped(part.sql)} WHERE {where}" for part in side.parts)
     return f"SELECT * FROM ({parts}) AS t LIMIT 1"
 

@@ -129,7 +129,8 @@ CREATE: Final = (
         source text,
         began_at timestamp with time zone NOT NULL DEFAULT CURRENT_TIMESTAMP,
         seen_at timestamp with time zone NOT NULL DEFAULT CURRENT_TIMESTAMP,
-        live_at timestamp with time zone
+        live_at timestamp with time zone,
+        cut_over_in xid8
     )""",
     """
     CREATE TABLE IF NOT EXISTS kainite_load_table (
@@ -199,12 +200,17 @@ FINISH: Final = """
       AND NOT EXISTS (SELECT FROM kainite_load_step s WHERE s.log_partition = l.log_partition AND s.done_at IS NULL)"""
 
 CUT_OVER: Final = """
-    UPDATE kainite_load l SET state = 'cut over' WHERE log_partition = %s AND state = 'live'
+    UPDATE kainite_load l SET state = 'cut over', cut_over_in = pg_current_xact_id()
+    WHERE log_partition = %s AND state = 'live'
       AND NOT EXISTS (SELECT FROM kainite_load_table t WHERE t.log_partition = l.log_partition AND t.state <> 'live')"""
 
 IS_CUT_OVER: Final = "SELECT EXISTS (SELECT FROM kainite_load WHERE state = 'cut over')"
 
-MAKE_LIVE_AGAIN: Final = "UPDATE kainite_load SET state = 'live' WHERE log_partition = %s AND state = 'cut over'"
+# The snapshot is from before the statement's own transaction gets its id.
+MAKE_LIVE_AGAIN: Final = """
+    WITH now AS MATERIALIZED (SELECT pg_snapshot_xmax(pg_current_snapshot()) AS next)
+    UPDATE kainite_load SET state = 'live' FROM now WHERE log_partition = %s AND state = 'cut over'
+    RETURNING now.next::text::bigint - cut_over_in::text::bigint - 1"""
 
 SEEN: Final = """
     UPDATE kainite_load SET seen_at = CURRENT_TIMESTAMP WHERE log_partition = %s AND generation = %s"""

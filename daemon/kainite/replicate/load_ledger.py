@@ -20,6 +20,7 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.tables import ReplicaTable, TableName
+from kainite.targets.postgresql.own_columns import check_own_columns
 
 T = TypeVar("T")
 
@@ -115,9 +116,15 @@ class LoadLedger:
             raise TargetError(f"another kainite replicate load of {log_partition} runs ({pid}): wait, or end it first")
 
     def create(self) -> None:
-        """Makes the ledger's tables where they are missing."""
-        for statement in (*ledger.CREATE, *table_ledger.CREATE):
+        """Makes the ledger's tables where they are missing.
+
+        Raises:
+            CatalogueError: an earlier version has made them, and they lack columns.
+        """
+        statements = (*ledger.CREATE, *table_ledger.CREATE)
+        for statement in statements:
             self._connection.execute(statement)
+        check_own_columns(self._connection, statements)
 
     def found(self) -> FoundLoad | None:
         """Returns the load as the ledger has it."""
@@ -239,9 +246,15 @@ class LoadLedger:
                 raise self.fenced()
             return done
 
-    def make_live_again(self) -> None:
-        """Takes a cut-over back; nothing where there was none."""
-        self._connection.execute(ledger.MAKE_LIVE_AGAIN, (self._log,))
+    def make_live_again(self) -> int | None:
+        """Takes a cut-over back.
+
+        Returns:
+            How many transactions of the target's server have got an id since the cut-over: who writes has one. With 0
+            nobody has written. None where there was no cut-over.
+        """
+        row = self._connection.execute(ledger.MAKE_LIVE_AGAIN, (self._log,)).fetchone()
+        return None if row is None else int(row[0])
 
     def rows(self, query: Any, *values: object) -> list[Any]:
         """Returns the rows of a query, by the names of its columns."""

@@ -22,7 +22,8 @@ from kainite.capture.postgresql.replication import create_slot
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
 from kainite.extract.offsets.place import Place
-from kainite.replicate.ends import ReplicaEnds, both_sessions, ends_of
+from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.ends import ReplicaEnds, both_sessions
 from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import CREATE
 from kainite.replicate.load_ledger import LoadLedger, found_load

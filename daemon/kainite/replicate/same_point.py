@@ -138,7 +138,7 @@ def _tried(
         # Made before the apply job stands still, which then waits for less.
         target = opened.enter_context(target_session(request.ends.target, "kainite verify snapshot"))
         target.execute(_TARGET_LIMITS)
-        _beat_once(request.ends.source.url)
+        beat_once(request.ends.source.url)
         told = f"waiting for the apply job to come to {format_lsn(point.lsn)}"
         if not ledger_of.awaits(StopState.STOPPED, until, lambda: request.look(told)):
             return None
@@ -190,7 +190,7 @@ def _written(url: str) -> int:
     return int(row[0])
 
 
-def _beat_once(url: str) -> None:
+def beat_once(url: str) -> None:
     """Writes a heartbeat into the source; raises SourceError."""
     with source_session(url) as source:
         source.execute("SELECT pg_logical_emit_message(true, %s, '')", (heartbeat.PREFIX,))

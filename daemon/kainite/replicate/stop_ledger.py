@@ -148,7 +148,9 @@ SEE: Final = """
 
 HELD: Final = "SELECT held_ms FROM kainite_verify WHERE log_partition = %s AND request = %s"
 
-NOTE_RESULT: Final = "UPDATE kainite_verify SET result = %s WHERE log_partition = %s"
+NOTE_RESULT: Final = """
+    INSERT INTO kainite_verify (result, log_partition, request, state) VALUES (%s, %s, 0, 'over')
+    ON CONFLICT (log_partition) DO UPDATE SET result = excluded.result"""
 
 RESULT: Final = "SELECT result FROM kainite_verify WHERE log_partition = %s"
 

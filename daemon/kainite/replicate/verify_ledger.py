@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -30,18 +30,25 @@ LOOK_S: Final = 0.005
 _ONE_AT_A_TIME: Final = "SELECT pg_try_advisory_lock(hashtextextended('kainite verify ' || %s, 0))"
 
 
+GOOD: Final = ("equal", "known")
+"""The verdicts with which a comparison passes."""
+
+
 @dataclass(frozen=True, slots=True)
 class VerifyOutcome:
     """The latest result of a comparison, in short.
 
     Attributes:
-        ended_at: when it ended, in ISO 8601.
+        ended_at: when it ended, in ISO 8601; empty where none has come to a result.
         position: the point of the source as of which both sides were compared.
         verdict: as :attr:`kainite.replicate.verify_report.VerifyReport.verdict` has it.
         tables, rows: how many of them were compared.
         different, known, unsure: how many rows differ.
         left_out: how many tables could not be compared.
         seconds: how long it took.
+        good_at: when the latest comparison ended whose result was good, in ISO 8601; None where none was.
+        every: seconds between two comparisons where they are repeated (``--every``); None where they are not.
+        trouble: why the latest try came to no result; None where it came to one.
     """
 
     ended_at: str
@@ -54,6 +61,18 @@ class VerifyOutcome:
     unsure: int
     left_out: int
     seconds: float
+    good_at: str | None = None
+    every: float | None = None
+    trouble: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Tells whether every row was equal, or differed by a unit that is known not to be applied."""
+        return self.verdict in GOOD
+
+
+NO_OUTCOME: Final = VerifyOutcome("", "", "", 0, 0, 0, 0, 0, 0, 0.0)
+"""Stands for the result where there is none yet."""
 
 
 @dataclass(slots=True)
@@ -127,7 +146,28 @@ class VerifyLedger:
         return None if found is None else int(found)
 
     def note(self, outcome: VerifyOutcome) -> None:
-        """Keeps the result of a comparison."""
+        """Keeps the result of a comparison, with what is known of those before it."""
+        before = latest_outcome(self.connection, self.log_partition) or NO_OUTCOME
+        self._keep(
+            replace(
+                outcome,
+                good_at=outcome.ended_at if outcome.passed else before.good_at,
+                every=before.every,
+            )
+        )
+
+    def note_repeated(self, every: float | None, trouble: str | None = None) -> None:
+        """Keeps how often comparisons are made, and why the latest one came to no result.
+
+        Args:
+            every: seconds; None where they are not repeated any more.
+            trouble: the reason; None to keep none.
+        """
+        self.connection.execute(stop_ledger.CREATE)
+        before = latest_outcome(self.connection, self.log_partition) or NO_OUTCOME
+        self._keep(replace(before, every=every, trouble=trouble))
+
+    def _keep(self, outcome: VerifyOutcome) -> None:
         self.connection.execute(stop_ledger.NOTE_RESULT, (msgspec.json.encode(outcome).decode(), self.log_partition))
 
     @contextmanager

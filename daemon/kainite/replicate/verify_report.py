@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from kainite.replicate.known_rows import Explanation
 from kainite.replicate.row_merge import RowDifference
 from kainite.replicate.stop_ledger import UnresolvedUnit
-from kainite.replicate.verify_ledger import VerifyOutcome
+from kainite.replicate.verify_ledger import GOOD, VerifyOutcome
 
 
 class ShownValues(StrEnum):
@@ -121,7 +121,11 @@ class VerifyReport:
     @property
     def passed(self) -> bool:
         """Tells whether every row is equal, or differs by a unit that is known not to be applied."""
-        return self.verdict in ("equal", "known")
+        return self.verdict in GOOD
+
+    def first_rows(self, most: int) -> VerifyReport:
+        """Returns the report with at most so many rows."""
+        return replace(self, rows=self.rows[:most])
 
     def outcome(self) -> VerifyOutcome:
         """Returns the result in short."""

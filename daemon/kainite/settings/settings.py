@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kainite.settings.key import section
 from kainite.settings.sections.apply import ApplySettings
@@ -45,6 +47,8 @@ class Settings:
         unknown: keys that neither KCL nor Kainite knows, with the nearest known one.
         warnings: a line for each setting that is allowed and may surprise.
         options: the command line's settings, for reading the file again.
+        of_streams: what the file sets for one stream (``stream.NAME.KEY``): by the stream's name, values by section and
+            field; :mod:`kainite.settings.several` applies them.
     """
 
     path: Path | None
@@ -64,3 +68,4 @@ class Settings:
     unknown: tuple[UnknownKey, ...] = ()
     warnings: tuple[str, ...] = ()
     options: tuple[str, ...] = field(default=(), repr=False)
+    of_streams: Mapping[str, Mapping[tuple[str, str], Any]] = field(default_factory=dict, repr=False)

@@ -64,6 +64,24 @@ def rows_of_deltas(deltas: Sequence[Mapping[str, Any]]) -> list[RowAsked | None]
     ]
 
 
+def rows_beside(target: str | None, deltas: Sequence[Mapping[str, Any]]) -> list[PresentRow | None]:
+    """Returns the target's row of now for each delta; None where there is none, or no key to look for.
+
+    Args:
+        target: the target's address; None for none.
+        deltas: the deltas.
+
+    Raises:
+        SettingsError: no target is set, or its kind cannot be asked.
+        MissingExtraError, TargetUnavailableError: as of :func:`read_present_rows`.
+    """
+    if target is None:
+        raise SettingsError("there is no target to ask: set target")
+    asked = rows_of_deltas(deltas)
+    found = iter(read_present_rows(target, [one for one in asked if one is not None]))
+    return [None if one is None else next(found) for one in asked]
+
+
 def names_of(table: str) -> list[tuple[str, ...]]:
     """Returns what a table's name may mean: a name by itself, or behind a schema, whatever dots are in either."""
     cuts = [place for place, letter in enumerate(table) if letter == "." and 0 < place < len(table) - 1]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kainite.fleet.model.records import Picture
 from kainite.leases.administration.report import LeaseRow
 from kainite.log.state.summary import LogSummary
+
+LATE_INTERVALS: Final = 1.5
+"""After so many intervals without a comparison that passed, one is overdue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,48 @@ class SourceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicaFacts:
+    """What the target tells of a replica: its load, and the latest comparison with its source.
+
+    Attributes:
+        error: why the target was not asked; empty where it was.
+        load: the state of the load of all tables; empty where there is none.
+        ranges_left: how many ranges of rows are left to copy.
+        loading: tables that are not live, without those that failed.
+        failed: tables that failed, with the cause.
+        verdict: of the latest comparison; empty where there was none.
+        summary: the latest comparison in one line.
+        passed: whether it found each row equal, or known to differ.
+        different: how many rows differ, and no unit explains it.
+        age: seconds since it ended; None where there was none.
+        good_age: seconds since the latest one ended that passed; None where there was none.
+        every: how often it is made, seconds; None where it is not repeated.
+        trouble: why the latest try came to no result; empty where it did.
+    """
+
+    error: str = ""
+    load: str = ""
+    ranges_left: int = 0
+    loading: tuple[str, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+    verdict: str = ""
+    summary: str = ""
+    passed: bool = True
+    different: int = 0
+    age: float | None = None
+    good_age: float | None = None
+    every: float | None = None
+    trouble: str = ""
+
+    @property
+    def is_late(self) -> bool:
+        """Tells whether a comparison that passed is overdue: half an interval more is allowed for its own time."""
+        if self.every is None:
+            return False
+        return self.good_age is None or self.good_age > LATE_INTERVALS * self.every
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that a verdict is judged from.
 
@@ -99,6 +144,7 @@ class Facts:
         log, leases, fleet: None where the settings use none.
         daemons: the daemons that were asked.
         source: what the extractor tells.
+        replica: what the target of a replica tells; None where it is none, or was not asked.
         unit_timeout: seconds after which a unit that is not complete has waited long.
     """
 
@@ -110,4 +156,5 @@ class Facts:
     fleet: FleetFacts | None = None
     daemons: tuple[DaemonFacts, ...] = ()
     source: SourceFacts = SourceFacts()
+    replica: ReplicaFacts | None = None
     unit_timeout: float = 600.0

@@ -17,6 +17,7 @@ from kainite.verdict.parts import (
     source_check,
     table_checks,
 )
+from kainite.verdict.replica import replica_checks
 from kainite.verdict.shards import ShardView, shard_check, shard_views
 from kainite.verdict.units import unit_checks
 
@@ -92,3 +93,5 @@ def _checks(facts: Facts, views: tuple[ShardView, ...]) -> Iterator[Check]:
         yield figures
     yield from daemon_checks(facts.daemons)
     yield source_check(facts.source)
+    if facts.replica is not None:
+        yield from replica_checks(facts.replica, facts.file)

@@ -31,7 +31,7 @@ from kainite.observe.check import Level
 from kainite.settings import AwsSettings, Settings
 from kainite.settings.sections.log import heartbeat_of
 from kainite.store.dynamodb import DynamoDBStore
-from kainite.verdict.facts import DaemonFacts, Facts, FleetFacts, LeaseFacts, LogFacts
+from kainite.verdict.facts import DaemonFacts, Facts, FleetFacts, LeaseFacts, LogFacts, ReplicaFacts
 from kainite.verdict.health_page import ask_health
 from kainite.verdict.parts import source_of
 from kainite.verdict.shards import shard_views
@@ -55,6 +55,7 @@ class FactsReader:
         wait: seconds to wait for heartbeats and counters to move, where nothing else shows life; None: as long as it
             takes to tell.
         asked: further processes whose ``/health`` is asked, as host and port.
+        replica: asks the target of a replica; None where there is none.
         clock: seconds that never run backwards.
         sleep: waits for so many seconds.
 
@@ -70,6 +71,7 @@ class FactsReader:
         asked: Sequence[tuple[str, int]] = (),
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
+        replica: Callable[[], ReplicaFacts] | None = None,
     ) -> None:
         self._settings = settings
         self._file = file
@@ -77,6 +79,7 @@ class FactsReader:
         self._asked = (*own_pages(settings), *asked)
         self._clock = clock
         self._sleep = sleep
+        self._replica = replica
         dynamodb = client("dynamodb", hurried(settings.aws))
         self._log = DynamoDBStore(dynamodb, settings.log.table, token=False)
         self._leases = LeaseTable(dynamodb, settings.leases.table)
@@ -87,10 +90,11 @@ class FactsReader:
     def read(self) -> Facts:
         """Returns the facts as they are now."""
         settings = self._settings
-        with ThreadPoolExecutor(max_workers=3 + len(self._asked)) as threads:
+        with ThreadPoolExecutor(max_workers=4 + len(self._asked)) as threads:
             log = threads.submit(self._read_log) if settings.log.enabled else None
             leases = threads.submit(self._read_leases) if settings.stream.name else None
             fleet = threads.submit(self._read_fleet) if settings.fleet.enabled else None
+            replica = threads.submit(self._replica) if self._replica else None
             pages = [threads.submit(ask_health, host, port) for host, port in self._asked]
             daemons: tuple[DaemonFacts, ...] = tuple([page.result() for page in pages])
             now_ms = epoch_ms()
@@ -103,6 +107,7 @@ class FactsReader:
                 fleet=fleet.result() if fleet else None,
                 daemons=daemons,
                 source=source_of(daemons, now_ms),
+                replica=replica.result() if replica else None,
                 unit_timeout=settings.uow.timeout,
             )
         return self._observed(facts)

@@ -1,5 +1,7 @@
 """Decides where reading begins with units of work: at one time for the whole log, which is durable before any read.
 
+Of several streams each has a beginning of its own, since one may be added later; what follows holds for each.
+
 A shard whose lease stands at LATEST, and of which the log has no record, has nothing else that tells where reading it
 began. Were it asked for at LATEST again, all that came while no daemon ran would be lost. So LATEST is never asked for
 with units of work: such a shard is read AT_TIMESTAMP of the log's beginning, the first time as every later time, by
@@ -68,7 +70,11 @@ NOTE_S: Final = 10.0
 
 
 async def noted(
-    log: LogClient, stream_time: Callable[[], float], checkpoint: Checkpoint, timestamp: float | None
+    log: LogClient,
+    stream_time: Callable[[], float],
+    checkpoint: Checkpoint,
+    timestamp: float | None,
+    stream: str = "",
 ) -> float:
     """Returns the log's beginning when it is durable, epoch seconds; for leases that are to be created.
 
@@ -76,6 +82,7 @@ async def noted(
         log: the log, which may have no owner for a while.
         checkpoint: the leases' first checkpoint, LATEST or AT_TIMESTAMP.
         timestamp, stream_time: as :func:`proposed_ms` takes them.
+        stream: as :meth:`~kainite.log.client.LogClient.begin` takes it.
 
     Raises:
         LogUnavailableError: the log did not note it within :data:`NOTE_S`.
@@ -85,7 +92,7 @@ async def noted(
     assert at_ms is not None, checkpoint
     try:
         async with time_limit(NOTE_S):
-            return await log.begin(at_ms) / 1000
+            return await log.begin(at_ms, stream) / 1000
     except TimeoutError:
         raise LogUnavailableError(f"the log did not note within {NOTE_S:g} s when reading begins") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from kainite.base.logs import event
 from kainite.leases.keeper import Gained, HandingOver, HeldLease, LeaseKeeper, Lost, RestartWanted
@@ -21,11 +22,11 @@ class Consumers:
 
     Args:
         keeper: holds the leases.
-        parts: returns what consumers share; called again for each child.
+        parts: returns what the consumers of a shard's stream share, by the shard's key; called again for each child.
         group: the task group in which the consumers run.
     """
 
-    def __init__(self, keeper: LeaseKeeper, parts: Callable[[], ConsumerParts], group: asyncio.TaskGroup) -> None:
+    def __init__(self, keeper: LeaseKeeper, parts: Callable[[str], ConsumerParts], group: asyncio.TaskGroup) -> None:
         self._keeper = keeper
         self._parts = parts
         self._group = group
@@ -70,7 +71,7 @@ class Consumers:
                 case Lost(lease) if lease in self._running:
                     consumer, task = self._running[lease]
                     consumer.lose()
-                    child = self._parts().child_settings
+                    child = self._parts(lease.shard_id).child_settings
                     grace = min(child.shutdown_grace, max(0.0, self._keeper.overlap - child.kill_after))
                     self._group.create_task(self._end(task, grace))
 
@@ -78,20 +79,20 @@ class Consumers:
         """Ends all consumers within the grace; no lease is taken from now on."""
         self._stopping = True
         self._keeper.stop_taking()
-        running = tuple(self._running.values())
-        for consumer, _ in running:
+        running = tuple(self._running.items())
+        for _, (consumer, _) in running:
             consumer.stop()
-        await asyncio.gather(*(self._end(task, self._grace) for _, task in running))
+        await asyncio.gather(*(self._end(task, self._grace(lease)) for lease, (_, task) in running))
 
     async def give_back(self) -> None:
         """Ends all consumers within the grace, and releases every lease; other workers may take them at once.
 
         A consumer that starts meanwhile keeps its lease: the next call ends it.
         """
-        running = tuple(self._running.values())
-        for consumer, _ in running:
+        running = tuple(self._running.items())
+        for _, (consumer, _) in running:
             consumer.hand_over()
-        await asyncio.gather(*(self._end(task, self._grace) for _, task in running))
+        await asyncio.gather(*(self._end(task, self._grace(lease)) for lease, (_, task) in running))
         for lease in self._keeper.held:
             if lease not in self._running:
                 await self._keeper.release(lease)
@@ -112,20 +113,19 @@ class Consumers:
 
     async def _hand_over(self, lease: HeldLease, task: asyncio.Task[None]) -> None:
         """Ends a consumer, which hands its lease over; does so for a consumer that did not end in time."""
-        await self._end(task, self._grace)
+        await self._end(task, self._grace(lease))
         if lease in self._keeper.held:
             await self._keeper.hand_over(lease)
 
     def _start(self, lease: HeldLease) -> None:
         before = [task for other, (_, task) in self._running.items() if other.shard_id == lease.shard_id]
-        consumer = ShardConsumer(lease, self._parts)
+        consumer = ShardConsumer(lease, partial(self._parts, lease.shard_id))
         task = self._group.create_task(_after(before, consumer), name=f"consumer of {lease.shard_id}")
         self._running[lease] = consumer, task
         task.add_done_callback(lambda _: self._running.pop(lease, None))
 
-    @property
-    def _grace(self) -> float:
-        return self._parts().child_settings.shutdown_grace
+    def _grace(self, lease: HeldLease) -> float:
+        return self._parts(lease.shard_id).child_settings.shutdown_grace
 
     async def _end(self, task: asyncio.Task[None], grace: float) -> None:
         _, late = await asyncio.wait({task}, timeout=grace)

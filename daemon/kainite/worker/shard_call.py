@@ -103,7 +103,7 @@ class ShardCalls:
         at_ms = await proposed_ms(checkpoint, timestamp, units.stream_time)
         if at_ms is None:
             return None
-        begun_ms = await self._until_durable(partial(units.log.begin, at_ms))
+        begun_ms = await self._until_durable(partial(units.log.begin, at_ms, self._lease.lease.stream))
         warn_if_kept(checkpoint, at_ms, begun_ms, self._lease.shard_id)
         return begun_ms / 1000
 

@@ -36,7 +36,6 @@ from kainite.base.file_limit import provide
 from kainite.base.garbage import collect_rarely
 from kainite.base.log_thread import log_in_thread
 from kainite.base.logs import event
-from kainite.base.outage import wait_out
 from kainite.base.signals import until_stopped
 from kainite.child.program_lookup import find_program
 from kainite.kinesis.client import StreamClient
@@ -48,22 +47,22 @@ from kainite.observe.health import HealthLimits, LogMountState, WorkerFacts, jud
 from kainite.observe.meter import Meter
 from kainite.observe.publishing import publishing
 from kainite.observe.shard_status import ShardStatus
-from kainite.settings import Settings
+from kainite.settings import Settings, UowEnd
 from kainite.worker import malloc_arena
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.beginning import noted
 from kainite.worker.consumers import Consumers
 from kainite.worker.cut_off import give_back_while_cut_off
+from kainite.worker.daemon_streams import DaemonStreams
 from kainite.worker.file_limit import needed
 from kainite.worker.first_failure import raise_first
 from kainite.worker.health_log import HealthLog
 from kainite.worker.log_checks import checks_of
 from kainite.worker.output_stream import output_of
 from kainite.worker.reading_reports import report_reading
-from kainite.worker.retrieval_mode import open_retrieval
 from kainite.worker.settings_in_force import SettingsInForce
 from kainite.worker.shard_consumer import ConsumerParts
-from kainite.worker.units_of_work import open_units_of_work
+from kainite.worker.units_of_work import open_units_of_work, timed
 
 if TYPE_CHECKING:
     from kainite.peers.sharing.shared_log import SharedLog
@@ -166,62 +165,70 @@ class _Daemon:
 
     async def _begin(self, stream: StreamClient, initial: Checkpoint, timestamp: float | None) -> float:
         assert self._log is not None  # leases are created only after the log was reached
-        return await noted(self._log, stream.now, initial, timestamp)
+        return await noted(self._log, stream.now, initial, timestamp, stream.id)
 
     async def run(self, meter: Meter) -> None:
         """Runs until the daemon is told to stop."""
         settings = self._settings.current
-        kinesis = aws.client("kinesis", settings.aws)
-        stream = StreamClient(kinesis, settings.stream.name, settings.stream.arn)
-        sources = await wait_out(
-            partial(open_retrieval, kinesis, stream, settings, meter), self._stop, f"stream {stream.name}"
-        )
+        streams = DaemonStreams(settings, meter)
+        await streams.open(self._stop)
         table = LeaseTable(self._dynamodb, settings.leases.table)
-        begin = partial(self._begin, stream) if settings.log.enabled else None
+        begin = self._begin if settings.log.enabled else None
         keeper = LeaseKeeper(
-            table, stream, settings.leases, settings.stream, stance=self._stance, meter=meter, begin=begin
-        )
+            table, streams.read(begin), settings.leases, settings.stream, stance=self._stance, meter=meter,
+            keep_unread=settings.log.enabled and settings.uow.end is UowEnd.WATERMARK,
+        )  # fmt: skip
         self._keeper = keeper
         output = self._output.of_shard if self._output else None
         try:
             async with (
                 asyncio.TaskGroup() as group,
                 open_units_of_work(
-                    settings, self._dynamodb, group, self._stop, table.holder, self._opened, stream, meter
+                    settings, self._dynamodb, group, self._stop, table.holder, self._opened, streams, meter
                 ) as units,
             ):
 
-                def parts() -> ConsumerParts:
-                    now = self._settings.current
+                def parts(shard: str) -> ConsumerParts:
+                    stream = streams.of(shard)
+                    now, collecting = stream.settings, partial(timed, units, stream.client.now) if units else None
                     return ConsumerParts(
-                        sources(now.child.protocol), keeper, now.stream, now.child, units, meter, output
+                        stream.sources(now.child.protocol), keeper, now.stream, now.child, collecting, meter, output
                     )
 
                 consumers = Consumers(keeper, parts, group)
                 async with _sharing(group, keeper, consumers, self._log):
-                    await self._work(group, keeper, consumers)
+                    await self._work(group, keeper, consumers, streams)
         except BaseExceptionGroup as failures:
             raise_first(failures, unless=StoppedError)  # stopped before the log was reached
         finally:
             await _give_back(keeper)
 
-    async def _work(self, group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers) -> None:
+    async def _work(
+        self, group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers, streams: DaemonStreams
+    ) -> None:
         # The log is reached by now: a daemon that cannot append must leave the shards to those who can.
         self._consumers = consumers
         settings = self._settings.current
         keeping = group.create_task(_keep(self._membership, keeper), name="lease keeper")
         belonging = group.create_task(self._membership.run(), name="fleet membership")
         following = group.create_task(consumers.follow_leases(), name="lease events")
+
+        def reload_leases() -> None:
+            now = self._settings.current
+            keeper.reload(now.leases, now.stream, streams.read(self._begin if now.log.enabled else None))
+
+        def changed(now: Settings) -> None:
+            streams.apply(now)
+            reload_leases()
+
         reloading = group.create_task(
-            self._settings.follow(
-                self._reload, lambda now: keeper.reload(now.leases, now.stream), self._read_files_again
-            ),
-            name="settings",
+            self._settings.follow(self._reload, changed, self._read_files_again), name="settings"
         )
+        opening = group.create_task(streams.follow(reload_leases), name="streams")
         limits, leases = HealthLimits.of(settings), settings.leases
         health = HealthLog(
-            lambda: judge(self.statuses(), self.facts(), limits), boot_seconds, partial(_tell_ready, settings),
-            stream=settings.stream.name, application=leases.application, worker=leases.worker_id,
+            lambda: judge(self.statuses(), self.facts(), limits), boot_seconds, partial(_tell_ready, streams),
+            stream=streams.name, application=leases.application, worker=leases.worker_id,
         )  # fmt: skip
         telling = group.create_task(health.run(), name="health log")
         try:
@@ -230,6 +237,7 @@ class _Daemon:
             service_manager.tell(service_manager.STOPPING)
             belonging.cancel()  # a leader must assign no more leases to a worker that stops
             reloading.cancel()
+            opening.cancel()
             await consumers.stop()
         except asyncio.CancelledError:
             # Killed only on the second signal. Otherwise a task failed, and the group ends the consumers' tasks.
@@ -266,8 +274,8 @@ async def _keep(membership: Membership, keeper: LeaseKeeper) -> None:
     await keeper.run()
 
 
-def _tell_ready(settings: Settings) -> None:
-    service_manager.tell(service_manager.READY, service_manager.status(f"reads stream {settings.stream.name}"))
+def _tell_ready(streams: DaemonStreams) -> None:
+    service_manager.tell(service_manager.READY, service_manager.status(f"reads stream {streams.name}"))
 
 
 async def _give_back(keeper: LeaseKeeper) -> None:

@@ -9,20 +9,19 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import StoppedError, StreamError
 from kainite.base.logs import event
 from kainite.base.outage import wait_out
-from kainite.kinesis.client import StreamClient
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import Settings
 from kainite.worker.emit_budget import EmitBudget, EmitShare
 from kainite.worker.heavy_work import OFF_LOOP_BYTES, HeavyWork
-from kainite.worker.retention import tell_retention
+from kainite.worker.retention import Retaining, tell_retention
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -71,8 +70,28 @@ class UnitsOfWork:
             self.admission.adopt(await self.heavy.run(OFF_LOOP_BYTES, judging))
 
 
+class CollectedStreams(Retaining, Protocol):
+    """The stream, or several, whose shards the log collects; implemented by the daemon's streams."""
+
+    @property
+    def name(self) -> str:
+        """Returns the stream's name, or the streams' names, for messages."""
+
+    def identity(self) -> object:
+        """Returns the identity that the log notes as text; no other stream ever has the same. Blocks.
+
+        Raises:
+            StreamError: Kinesis does not tell it.
+        """
+
+
 NewUnitsOfWork: TypeAlias = Callable[[], UnitsOfWork]
 """Makes the :class:`UnitsOfWork` of another shard."""
+
+
+def timed(new: NewUnitsOfWork, stream_time: Callable[[], float]) -> UnitsOfWork:
+    """Makes the units of work of another shard, which asks its own stream for Kinesis' time."""
+    return replace(new(), stream_time=stream_time)
 
 
 @asynccontextmanager
@@ -83,7 +102,7 @@ async def open_units_of_work(
     stop: asyncio.Event,
     read_holder: ReadHolder,
     opened: Callable[[SharedLog], None] = lambda _: None,
-    stream: StreamClient | None = None,
+    stream: CollectedStreams | None = None,
     meter: Meter = SILENT,
 ) -> AsyncIterator[NewUnitsOfWork | None]:
     """Joins the daemons that share the log, and reads the catalogue; yields None where units of work are disabled.
@@ -98,7 +117,7 @@ async def open_units_of_work(
         stop: ends the wait for a log that is not reached.
         read_holder: reads who holds a shard's lease.
         opened: called with the log, before the log's owner is reached.
-        stream: the stream whose shards are collected: the log must be this stream's; None allows any.
+        stream: what is collected: the log must be of this stream, or of several; None allows any.
         meter: takes the metrics of units and of the log, while the owner is here.
 
     Raises:
@@ -139,15 +158,14 @@ async def open_units_of_work(
             catalogue = CurrentCatalogue(load, await reading)
             log.judge_by(catalogue)
             await _reached(log, stop)
-            now = stream.now if stream is not None else time.time
-            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share(), now)
+            yield lambda: UnitsOfWork(log, Admission(catalogue.signing), heavy, catalogue, budget.share())
         finally:
             watching.cancel()
             if telling is not None:
                 telling.cancel()
 
 
-async def _identity(stream: StreamClient, stop: asyncio.Event) -> str | None:
+async def _identity(stream: CollectedStreams, stop: asyncio.Event) -> str | None:
     """Returns the stream's identity, as soon as Kinesis tells it; None when Kinesis will never tell it."""
     try:
         return str(await wait_out(stream.identity, stop, f"stream {stream.name}, for its identity"))

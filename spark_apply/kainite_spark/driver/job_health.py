@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from kainite.observe.check import Check, Level
 from kainite.observe.health import ShardHealth
+from kainite.verdict.facts import ReplicaFacts
+from kainite.verdict.replica import replica_checks
 
 LATE_S: Final = 300.0
 """An apply job that has made no round for so long has a problem."""
@@ -37,6 +40,7 @@ class JobReport:
             problem.
         access: what is wrong with the certificates and secrets of the log's ports; empty while nothing is.
         paused: who has paused applying, since when and why; empty while units are applied. It is no problem of the job.
+        replica: what the target tells of a replica; None for another target, or while it was not asked.
     """
 
     stage: JobStage
@@ -46,6 +50,16 @@ class JobReport:
     followed: bool = False
     access: str = ""
     paused: str = ""
+    replica: ReplicaFacts | None = None
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Returns the checks on what a person must decide on or mend."""
+        failed = Check("failed units", Level.OK, "none")
+        if self.failed:
+            cause = f"{self.failed:,} units failed, and hold back what touches their rows"
+            failed = Check("failed units", Level.DEGRADED, cause, "kainite log show -p FILE --status failed")
+        return (failed, *(() if self.replica is None else replica_checks(self.replica)))
 
     @property
     def ready(self) -> bool:
@@ -58,10 +72,11 @@ class JobReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Returns the job's problems; a failed unit is none of them, because a person must decide on it."""
+        """Returns the job's problems; a failed unit is one of them, because a person must decide on it."""
         late = self.stage is JobStage.APPLYING and self.seconds > LATE_S
         cause = self.trouble or (f"no round was completed for {self.seconds:.0f} s" if late else "")
-        return tuple(filter(None, (cause, self.access)))
+        waits = (check.cause for check in self.checks if check.level.is_trouble)
+        return tuple(filter(None, (cause, self.access, *waits)))
 
     @property
     def shards(self) -> Sequence[ShardHealth]:
@@ -76,6 +91,7 @@ class JobReport:
             "failed_units": self.failed,
             "followed": self.followed,
             "paused": self.paused,
+            "checks": [check.as_json() for check in self.checks],
             "problems": list(self.problems),
         }
 
@@ -96,6 +112,8 @@ class JobHealth:
         """Returns what is wrong with the certificates and secrets of the log's ports."""
         self.paused = ""
         """Who has paused applying, since when and why; empty while units are applied."""
+        self.replica: ReplicaFacts | None = None
+        """What the target told last of a replica."""
 
     def enter(self, stage: JobStage) -> None:
         """Notes that a stage begins."""
@@ -115,4 +133,6 @@ class JobHealth:
     def report(self) -> JobReport:
         with self._lock:
             since, also = self._clock() - self._since, self.also()
-            return JobReport(self._stage, since, self._trouble, self._failed, self._followed, also, self.paused)
+            return JobReport(
+                self._stage, since, self._trouble, self._failed, self._followed, also, self.paused, self.replica
+            )

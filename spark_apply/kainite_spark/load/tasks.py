@@ -215,14 +215,30 @@ def _session(url: str, name: str) -> Iterator[psycopg.Connection]:
 
     After an error the connection is closed, which rolls back.
     """
-    connection = _SESSIONS.kept.pop(url, None) or connect(url, name)
+    connection = _taken(url, name)
     try:
-        connection.execute(_TAKE, (name, name))
         yield connection
     except BaseException:
         connection.close()
         raise
     _SESSIONS.kept[url] = connection
+
+
+def _taken(url: str, name: str) -> psycopg.Connection:
+    """Returns a connection that is the step's; one that was kept may have been lost while nobody used it."""
+    if kept := _SESSIONS.kept.pop(url, None):
+        try:
+            kept.execute(_TAKE, (name, name))
+            return kept
+        except psycopg.OperationalError:
+            kept.close()
+    opened = connect(url, name)
+    try:
+        opened.execute(_TAKE, (name, name))
+    except BaseException:
+        opened.close()
+        raise
+    return opened
 
 
 def _line(error: psycopg.Error) -> str:

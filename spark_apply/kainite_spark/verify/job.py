@@ -21,16 +21,16 @@ from typing import Final
 
 import psycopg
 
-from kainite.base.errors import SettingsError, SourceError, StoppedError
+from kainite.base.errors import StoppedError
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.capture.postgresql.replication_frames import format_lsn
-from kainite.replicate.compared_tables import ComparedTable, compared_table, hash_probe, values_query
-from kainite.replicate.ends import ReplicaEnds, both_sessions
+from kainite.replicate.compared_tables import ComparedTable, values_query
+from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.ends_compared import tables_to_compare
 from kainite.replicate.known_rows import Explanation
 from kainite.replicate.page_ranges import pages_of_a_range
 from kainite.replicate.row_merge import BucketSums, RowDifference, differing_buckets
 from kainite.replicate.same_point import PointRequest, SamePoint, same_point
-from kainite.replicate.tables import ReplicaTable, described, published
 from kainite.replicate.verify_ledger import VerifyLedger
 from kainite.replicate.verify_report import RowReport, TableReport, VerifyReport
 from kainite.uow.catalogue.tables import Catalogue
@@ -119,7 +119,7 @@ class VerifyJob:
             StoppedError: ``stop`` was set.
         """
         began = time.monotonic()
-        tables, left_out = self._tables()
+        tables, left_out = tables_to_compare(self.ends, self.only)
         ledger = VerifyLedger(self.connection, self.ends.log_partition, self.stop)
         ledger.begin()
         request = PointRequest(
@@ -141,26 +141,6 @@ class VerifyJob:
         if not self.only:
             ledger.note(report.outcome())
         return report
-
-    def _tables(self) -> tuple[tuple[ComparedTable, ...], dict[str, str]]:
-        """Returns the tables that can be compared, and why others cannot."""
-        with both_sessions(self.ends) as (source, target):
-            _check_hashes(source, target)
-            found = self._wanted(published(source, self.ends.source.publication))
-            theirs = described(target, [table.place for table in found])
-        compared = {table.full_name: compared_table(table, theirs.get(table.place)) for table in found}
-        left_out = {name: why for name, why in compared.items() if isinstance(why, str)}
-        return tuple(table for table in compared.values() if not isinstance(table, str)), left_out
-
-    def _wanted(self, found: Sequence[ReplicaTable]) -> Sequence[ReplicaTable]:
-        names = {table.full_name for table in found}
-        wanted = {name if "." in name else f"public.{name}" for name in self.only}
-        if unknown := sorted(wanted - names):
-            name = self.ends.source.publication
-            raise SettingsError(f"publication {name} has no table {', '.join(unknown)}")
-        if not found:
-            raise SourceError(f"publication {self.ends.source.publication} has no table, or does not exist")
-        return [table for table in found if not wanted or table.full_name in wanted]
 
     def _ready(
         self, tables: Sequence[ComparedTable], point: SamePoint, left_out: dict[str, str]
@@ -225,19 +205,6 @@ class VerifyJob:
         rows.sort(key=lambda one: order.index(one[1].why))
         for table, row in rows[: self.most_rows]:
             yield _valued(table, row, snapshots)
-
-
-def _check_hashes(source: psycopg.Connection, target: psycopg.Connection) -> None:
-    """Raises SettingsError where the servers hash equal texts in different ways."""
-    probe = hash_probe().encode()
-    (one, encoding), (other, its) = (side.execute(probe).fetchone() or (0, "") for side in (source, target))
-    if encoding != its:
-        raise SettingsError(
-            f"the source's database is encoded in {encoding}, the target's in {its}: texts are hashed as they are"
-            " stored, so rows cannot be compared"
-        )
-    if one != other:
-        raise SettingsError("both servers hash texts in different ways (byte orders differ): rows cannot be compared")
 
 
 def _range_items(tables: Sequence[ComparedTable], parallelism: int) -> Iterator[RangeItem]:

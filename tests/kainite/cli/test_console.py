@@ -9,7 +9,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from kainite.cli.main import main
-from kainite.console.secrets import read_users
+from kainite.console.secrets import read_hashed_secrets
 
 
 def test_a_user_is_added_by_a_line_that_reads_back(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_a_user_is_added_by_a_line_that_reads_back(tmp_path: Path) -> None:
     path = tmp_path / "users"
     path.write_text(made.stdout)
     path.chmod(0o600)
-    assert list(read_users(path)) == ["ada"]
+    assert list(read_hashed_secrets(path)) == ["ada"]
     assert "correct horse" not in made.output
     short = CliRunner().invoke(main, ["console", "--add-user", "ada"], input="x\nx\n")
     assert (short.exit_code, "fewer than 12 characters" in short.stderr) == (1, True)

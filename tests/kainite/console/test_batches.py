@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kainite.console.batches import MOST, SeenBatches
+from kainite.console.batches import MOST, MicroBatchRing
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
 
 
@@ -14,7 +14,7 @@ DONE = Outcome(1, UnitStatus.COMMITTED, 2)
 
 
 def test_outcomes_of_one_mark_are_one_micro_batch() -> None:
-    batches = SeenBatches()
+    batches = MicroBatchRing()
     failed = Outcome(2, UnitStatus.FAILED)
     batches.note([batch((1, 7), DONE, failed), batch((1, 7), DONE, first=1), batch((1, 8), DONE, first=2)])
     first, second = batches.latest()
@@ -23,7 +23,7 @@ def test_outcomes_of_one_mark_are_one_micro_batch() -> None:
 
 
 def test_outcomes_without_a_mark_stand_alone_and_empty_ones_not_at_all() -> None:
-    batches = SeenBatches()
+    batches = MicroBatchRing()
     batches.note(
         [batch(None, Outcome(1, UnitStatus.BLOCKED)), batch(None, Outcome(2, UnitStatus.BLOCKED)), batch((1, 1))]
     )
@@ -31,6 +31,6 @@ def test_outcomes_without_a_mark_stand_alone_and_empty_ones_not_at_all() -> None
 
 
 def test_the_ring_is_bounded() -> None:
-    batches = SeenBatches()
+    batches = MicroBatchRing()
     batches.note([batch((1, number), DONE) for number in range(MOST + 5)])
     assert [each.number for each in batches.latest()] == list(range(5, MOST + 5))

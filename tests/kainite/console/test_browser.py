@@ -5,20 +5,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import expect
 
+from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.position import Position
+from kainite.leases.table.lease import Lease
+from kainite.leases.table.lease_table import LeaseTable
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.touches import Touched
 from support.browser import answers_keys, chromium, opened
-from support.console_world import allow, served_console
+from support.console_world import allow, health_page, served_console
+from support.growing_log import GrowingLog
 from support.log_builders import fragment
 from support.log_cli import LogWorld
+from support.names import unique
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -33,7 +40,7 @@ ASKS_NOW = """(() => {
 })()"""
 """Has the page ask for what is new, and tells whether it does."""
 
-PAGES = ("", "units", "unit?uow=bad", "shards", "apply", "log", "history")
+PAGES = ("", "units", "unit?uow=bad", "correct?uow=bad", "shards", "reset", "apply", "log", "history")
 
 
 async def test_a_person_reads_types_and_acts(log_world: LogWorld) -> None:
@@ -157,3 +164,101 @@ async def test_each_page_is_readable_dark_small_and_without_scripts(log_world: L
             await watched.page.get_by_role("button", name="Discard …").click()
             await expect(watched.page.locator(".form")).to_contain_text("will never be applied to the target")
     assert found == []
+
+
+async def test_a_hundred_thousand_units_are_searched(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> None:
+    name, file = unique("log"), tmp_path / "app.properties"
+    file.write_text(
+        f"applicationName = app\nregionName = us-east-1\ndynamoDBEndpoint = {moto_endpoint}\n"
+        f"unitsOfWork = true\nlogTableName = {name}\n"
+    )
+    store = DynamoDBStore(dynamodb, name)
+    await asyncio.to_thread(store.create)
+    log = await asyncio.to_thread(GrowingLog, store)
+    await asyncio.to_thread(log.units, (f"T-{number:06d}" for number in range(100_000)))
+    async with served_console(file) as console, chromium() as browser, opened(browser) as watched:
+        page = watched.page
+        await page.goto(f"{console.url}app/units")
+        await expect(page.locator(".pages span")).to_have_text("1–50 of 100,000", timeout=240_000)
+        await answers_keys(page)
+        await page.keyboard.press("/")
+        await page.keyboard.type("T-0999*")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".pages span")).to_have_text("1–50 of 100")
+        await page.get_by_role("link", name="Older").click()
+        await expect(page.locator("[data-rows] tbody tr")).to_have_count(50)
+        await expect(page.locator("[data-rows] tbody tr").last).to_contain_text("T-099900")
+        assert watched.problems == []
+
+
+async def test_a_dead_daemon_and_a_stalled_shard_stand_first(
+    log_world: LogWorld, dynamodb: Any, tmp_path: Path
+) -> None:
+    application = unique("app")
+    leases = LeaseTable(dynamodb, application)
+    await asyncio.to_thread(leases.create)
+    for shard, owner in (("shard-dead", "host-dead"), ("shard-stalled", "host-live")):
+        await asyncio.to_thread(leases.put_new, Lease(shard, owner, 7, Checkpoint("5")))
+    stalled = {"shard": "shard-stalled", "health": "stalled", "why": "its iterator stands still", "failures": 2,
+               "stderr": "ImportError: no module named x", "pid": 4711, "behind_millis": 120_000}  # fmt: skip
+    child = {"state": "PROCESSING", "pid": 4711, "lines": ["Traceback", stalled["stderr"]]}
+    answers = {
+        "/health": {"worker_id": "host-live", "shards": [stalled]},
+        "/stderr": {"shards": {"shard-stalled": child}},
+    }
+    with health_page(answers) as port:
+        file = allow(
+            log_world.properties, consoleOperators="local", streamName="s", failoverTimeMillis="1000",
+            metricsPort=str(port), tableName=application,
+        )  # fmt: skip
+        async with served_console(file) as console, chromium() as browser, opened(browser) as watched:
+            page = watched.page
+            await page.goto(f"{console.url}app/shards")
+            shards = page.locator("[data-rows] tbody tr")
+            await expect(shards.nth(0)).to_contain_text("stalled")
+            await expect(shards.filter(has_text="shard-stalled")).to_contain_text("ImportError: no module named x")
+            await expect(shards.filter(has_text="shard-stalled")).to_contain_text("child 4711")
+            await expect(shards.filter(has_text="shard-dead")).to_contain_text("expired")
+            await page.get_by_role("link", name="shard-stalled").click()
+            await expect(page.locator(".lines")).to_have_text("Traceback\nImportError: no module named x")
+            await expect(page.get_by_role("button", name="restart child …")).to_be_visible()
+            await page.goto(console.url)
+            await expect(page.locator(".headline.broken")).to_be_visible()
+            await expect(page.locator(".checks li.broken").first).to_contain_text("shard")
+            await watched.shot(tmp_path, "shards-in-trouble")
+            assert watched.problems == []
+
+
+async def test_a_reset_says_first_what_it_repeats(log_world: LogWorld, dynamodb: Any, kinesis: Any) -> None:
+    name = unique("app")
+    kinesis.create_stream(StreamName=name, ShardCount=1)
+    (shard,) = kinesis.list_shards(StreamName=name)["Shards"]
+    leases = LeaseTable(dynamodb, name)
+    await asyncio.to_thread(leases.create)
+    at = Checkpoint(shard["SequenceNumberRange"]["StartingSequenceNumber"])
+    await asyncio.to_thread(leases.put_new, Lease(shard["ShardId"], None, 7, at))
+    (endpoint,) = [line for line in log_world.properties.read_text().splitlines() if "dynamoDBEndpoint" in line]
+    file = allow(
+        log_world.properties, consoleOperators="local", streamName=name, failoverTimeMillis="1000",
+        tableName=name, kinesisEndpoint=endpoint.partition(" = ")[2],
+    )  # fmt: skip
+    async with served_console(file) as console, chromium() as browser, opened(browser) as watched:
+        page = watched.page
+        await page.goto(f"{console.url}app/shards")
+        await page.get_by_role("link", name=shard["ShardId"]).click()
+        await page.get_by_role("link", name="reset …").click()
+        await page.get_by_label("records behind a sequence number").check()
+        await page.get_by_label("The sequence number of the last record that is done").fill("x")
+        await page.get_by_label("Why").fill("again")
+        await page.get_by_role("button", name="Check …").click()
+        await expect(page.locator("#outcome")).to_contain_text("neither TRIM_HORIZON, LATEST nor a sequence number")
+        await expect(page.get_by_label("Why")).to_have_value("again")
+        await page.get_by_label("the oldest record that the stream has").check()
+        await page.get_by_role("button", name="Check …").click()
+        await expect(page.locator(".details")).to_contain_text("records behind the new position are delivered again")
+        assert leases.scan()[0].checkpoint == at
+        await page.get_by_role("button", name="Reset checkpoints").click()
+        await expect(page.locator("#outcome")).to_contain_text("Done. 1 of 1 shards are reset")
+        assert leases.scan()[0].checkpoint == TRIM_HORIZON
+        await page.get_by_role("link", name="History").first.click()
+        await expect(page.locator("tbody tr").first).to_contain_text("again")

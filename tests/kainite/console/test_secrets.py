@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kainite.base.errors import SettingsError
-from kainite.console.secrets import NOBODYS, line_of, read_users
+from kainite.console.secrets import NOBODYS, line_of, read_hashed_secrets
 
 SECRET = "correct horse battery"
 
@@ -21,7 +21,7 @@ def file_of(folder: Path, text: str, mode: int = 0o600) -> Path:
 
 def test_a_secret_is_compared_and_stands_nowhere(tmp_path: Path) -> None:
     line = line_of("ada", SECRET)
-    users = read_users(file_of(tmp_path, f"# who looks\n\n{line}\n"))
+    users = read_hashed_secrets(file_of(tmp_path, f"# who looks\n\n{line}\n"))
     assert SECRET not in line
     assert users["ada"].matches(SECRET)
     assert not users["ada"].matches(SECRET + " ")
@@ -43,11 +43,17 @@ def test_a_short_secret_is_refused() -> None:
 @pytest.mark.parametrize("text", ["", "# nobody\n", "ada:secret\n", "ada:scrypt:AA==:!\n", "a b:scrypt:AA==:AA==\n"])
 def test_a_file_without_users_or_with_another_line_lets_nobody_in(tmp_path: Path, text: str) -> None:
     with pytest.raises(SettingsError, match="consoleUsersFile"):
-        read_users(file_of(tmp_path, text))
+        read_hashed_secrets(file_of(tmp_path, text))
 
 
 def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="chmod 600"):
-        read_users(file_of(tmp_path, line_of("ada", SECRET), 0o640))
+        read_hashed_secrets(file_of(tmp_path, line_of("ada", SECRET), 0o640))
     with pytest.raises(SettingsError, match="cannot be read"):
-        read_users(tmp_path / "missing")
+        read_hashed_secrets(tmp_path / "missing")
+
+
+def test_two_lines_of_one_user_are_refused(tmp_path: Path) -> None:
+    two = f"{line_of('ada', SECRET)}\n{line_of('ada', SECRET)}\n"
+    with pytest.raises(SettingsError, match="line 2: user ada has a line before it"):
+        read_hashed_secrets(file_of(tmp_path, two))

@@ -32,6 +32,12 @@ def test_what_the_daemon_says_of_a_child_stands_beside_its_lease() -> None:
     assert found.stderr == "ImportError: x"
 
 
+def test_what_a_person_asks_of_a_lease_is_shown() -> None:
+    rows = (row(SHARD, asked="move to v, accepted", moved_to="v"),)
+    (found,) = shard_rows(judge(well(leases=LeaseFacts(rows))))
+    assert (found.asked, found.moved_to) == ("move to v, accepted", "v")
+
+
 def test_daemons_are_those_of_the_leases_and_of_the_fleet() -> None:
     duty = Duty("log", Work(), DutyStatus.RUNNING, "v", "i")
     picture = Picture({"v": Worker("v", "i", capacity=2.0)}, {"log": duty}, Lead("v", "i"))

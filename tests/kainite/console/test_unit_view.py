@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from kainite.console.unit_view import MOST_CHARACTERS, delta_views, shown_deltas, spoken_exactly, timeline
+from kainite.console.unit_view import (
+    MOST_CHARACTERS,
+    beside_target,
+    changed_deltas,
+    delta_views,
+    shown_deltas,
+    spoken_exactly,
+    timeline,
+)
 from kainite.log.views.unit_table import LogRow
 from kainite.settings import RowDisplay
 
@@ -76,3 +84,40 @@ def test_the_timeline_tells_what_is_not_known_from_what_has_not_happened() -> No
 def test_clocks_that_differ_give_negative_times() -> None:
     assert spoken_exactly(-0.02) == "-20 ms"
     assert spoken_exactly(75.4) == "75 s"
+
+
+def test_a_correction_stands_beside_what_it_replaces() -> None:
+    before: list[dict[str, Any]] = [
+        {"table": "t", "op": "update", "key": {"id": 1}, "row": {"v": 1, "w": 2}},
+        {"table": "u", "op": "delete"},
+    ]
+    after = [{"table": "t", "op": "upsert", "key": {"id": 1}, "row": {"v": 5}}]
+    changed, left_out = changed_deltas(before, after)
+    shown = {
+        each.name: (each.old and each.old.text, each.new and each.new.text, each.is_changed) for each in changed.columns
+    }
+    assert shown == {
+        "op": ("update", "upsert", True),
+        "key id": ("1", "1", False),
+        "row v": ("1", "5", True),
+        "row w": ("2", None, True),
+    }
+    assert (changed.operation, left_out.operation, left_out.table) == ("upsert", "left out", "u")
+    (added,) = changed_deltas([], [{"table": "t", "op": "insert", "row": {"v": None}}])
+    assert [(each.name, each.old, each.new and each.new.text) for each in added.columns][-1] == ("row v", None, "null")
+    assert changed_deltas([], [7])[0].columns == ()
+
+
+def test_a_delta_stands_beside_the_targets_row() -> None:
+    deltas: list[dict[str, Any]] = [
+        {"table": "t", "op": "update", "key": {"id": 1}, "row": {"v": 2, "w": "x"}},
+        {"table": "t", "op": "delete", "key": {"id": 2}},
+    ]
+    here, gone = beside_target(deltas, [{"id": "1", "v": "3", "w": "x", "more": None}, None])
+    shown = {
+        each.name: (each.old and each.old.text, each.new and each.new.text, each.is_changed) for each in here.columns
+    }
+    assert shown == {
+        "id": ("1", "1", False), "v": ("3", "2", True), "w": ("x", "x", False), "more": ("null", None, False),
+    }  # fmt: skip
+    assert [(each.name, each.old, each.new) for each in gone.columns] == [("id", None, None)]

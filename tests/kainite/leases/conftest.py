@@ -11,6 +11,7 @@ import pytest
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import LeaseKeeper
 from kainite.leases.stance import Stance
+from kainite.leases.streams import only
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import LeaseSettings, StreamSettings
@@ -47,6 +48,8 @@ def keep(table: LeaseTable, stream: StreamClient) -> Keep:
             handoff=handoff,
         )  # fmt: skip
         parts: dict[str, Any] = {"clock": clock} if clock else {}
-        return LeaseKeeper(table, stream, leases, settings, stance=lambda: stance, meter=meter, rng=Random(7), **parts)
+        return LeaseKeeper(
+            table, only(stream, settings), leases, settings, stance=lambda: stance, meter=meter, rng=Random(7), **parts
+        )
 
     return make

@@ -39,7 +39,7 @@ class Worker:
 
     def forget(self) -> None:
         using = CurrentSettings(
-            LeaseSettings("app", self._table.name, self.name, failover=FAILOVER), StreamSettings("orders")
+            LeaseSettings("app", self._table.name, self.name, failover=FAILOVER), StreamSettings("orders"), {}
         )
         self.held_leases = HeldLeases(using, self.clock, SILENT)
         self.seen: dict[str, Sighting[int]] = {}

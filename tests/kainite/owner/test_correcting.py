@@ -16,7 +16,7 @@ from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMet
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.owner.correcting import correct
+from kainite.owner.correcting import check, correct
 from kainite.settings import UowOrder, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment
@@ -116,3 +116,15 @@ def test_only_a_failed_unit_without_another_correction_is_corrected() -> None:
     ask(state, [order(7, 3)], "first")
     state.answered.clear()
     assert "has a correction, first, which is in progress" in ask(state, [order(7, 4)], "second")[0]["message"]
+
+
+def test_a_check_answers_as_the_correction_would_and_writes_nothing() -> None:
+    state = log()
+    before = snapshot.dump(state)
+    request = {"action": "check-correction", "uow": "T", "name": "T-fixed"}
+    sound = check(state, {**request, "deltas": json.dumps([order(7, 3)])}, RULES, SIGNING)
+    assert sound == {"result": "ok", "message": "the delta fits the target's catalogue"}
+    for deltas, says in (([order(8)], "does not certainly write a row"), ([], "a JSON array of objects")):
+        told = check(state, {**request, "deltas": json.dumps(deltas)}, RULES, SIGNING)
+        assert (told["result"] != "ok", says in told["message"]) == (True, True)
+    assert snapshot.dump(state) == before

@@ -8,7 +8,7 @@ import pytest
 
 from kainite import settings
 from kainite.base.errors import SettingsError
-from kainite.replicate.ends import ends_of
+from kainite.replicate.configured_ends import ends_of
 from kainite.replicate.new_file import write_properties
 
 

@@ -11,7 +11,7 @@ import pytest
 from kainite import settings
 from kainite.base.errors import SettingsError, SourceError
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.replicate.ends import ends_of
+from kainite.replicate.configured_ends import ends_of
 from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.preparation import check_ready, look, target_catalogue, write
 from kainite.settings import Settings

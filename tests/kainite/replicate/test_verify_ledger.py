@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import psycopg
 import pytest
 
 from kainite.base.errors import TargetError
 from kainite.replicate.stop_ledger import StopState
-from kainite.replicate.verify_ledger import VerifyLedger, VerifyOutcome, latest_outcome
+from kainite.replicate.verify_ledger import NO_OUTCOME, VerifyLedger, VerifyOutcome, latest_outcome
 
 LOG = "log/0"
 FENCE = "CREATE TABLE kainite_fence (log_partition text, generation bigint, micro_batch bigint)"
@@ -33,8 +34,21 @@ def test_the_latest_result_is_kept(postgres: str) -> None:
         assert latest_outcome(connection, LOG) is None
         ledger.note(OUTCOME)
         ledger.ask()
-        assert latest_outcome(connection, LOG) == OUTCOME
+        assert latest_outcome(connection, LOG) == replace(OUTCOME, good_at=OUTCOME.ended_at)
         assert ledger.held_ms() is None
+
+
+def test_a_result_keeps_when_one_last_passed_and_how_often_they_are_made(postgres: str) -> None:
+    bad = replace(OUTCOME, verdict="different", ended_at="2026-11-24T10:00:00+00:00")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        ledger = VerifyLedger(connection, LOG)
+        ledger.note_repeated(86_400.0, "the source is away")
+        assert latest_outcome(connection, LOG) == replace(NO_OUTCOME, every=86_400.0, trouble="the source is away")
+        ledger.note(OUTCOME)
+        ledger.note(bad)
+        assert latest_outcome(connection, LOG) == replace(bad, good_at=OUTCOME.ended_at, every=86_400.0)
+        ledger.note_repeated(None)
+        assert latest_outcome(connection, LOG) == replace(bad, good_at=OUTCOME.ended_at)
 
 
 def test_whoever_waits_is_told_why_it_was_in_vain(postgres: str) -> None:

@@ -50,9 +50,9 @@ async def test_the_note_is_durable_before_the_first_read(world: World) -> None:
         gate = asyncio.Event()
         begin = log.begin
 
-        async def begin_late(at_ms: int) -> int:
+        async def begin_late(at_ms: int, stream: str = "") -> int:
             await gate.wait()
-            return await begin(at_ms)
+            return await begin(at_ms, stream)
 
         log.begin = begin_late  # type: ignore[method-assign]
         async with world.consumer(scripted({}), log=log) as (consumer, _):

@@ -59,7 +59,7 @@ async def running(world: World, script: dict[str, Any], transcript: Path, **chan
     stream = StreamClient(world.kinesis, world.name)
     async with world.keeper(stream) as keeper, asyncio.TaskGroup() as group:
         parts = ConsumerParts(polling(stream, render=RENDER[child.protocol]), keeper, world.stream_settings, child)
-        consumers = Consumers(keeper, lambda: parts, group)
+        consumers = Consumers(keeper, lambda _: parts, group)
         following = group.create_task(consumers.follow_leases())
         try:
             yield Running(consumers, group)
@@ -90,7 +90,7 @@ async def test_a_lease_that_is_held_and_has_no_consumer_is_told(world: World) ->
         child = world.child_settings(scripted({}))
         parts = ConsumerParts(polling(stream, render=RENDER[child.protocol]), keeper, world.stream_settings, child)
         async with asyncio.TaskGroup() as group:
-            consumers = Consumers(keeper, lambda: parts, group)  # which follows no leases: a defect
+            consumers = Consumers(keeper, lambda _: parts, group)  # which follows no leases: a defect
             await until(lambda: len(consumers.statuses()) == 2)
             await until(lambda: all(s.standstill and s.standstill.seconds > 0.05 for s in consumers.statuses()))
             assert {(s.shard, s.state) for s in consumers.statuses()} == {(FIRST, "HELD"), (SECOND, "HELD")}
@@ -203,7 +203,7 @@ async def without_children(monkeypatch: pytest.MonkeyPatch, world: World) -> Asy
     leases = Leases()
     async with asyncio.TaskGroup() as group:
         parts = ConsumerParts(cast(Any, None), cast(LeaseKeeper, leases), world.stream_settings, child)
-        consumers = Consumers(cast(LeaseKeeper, leases), lambda: parts, group)
+        consumers = Consumers(cast(LeaseKeeper, leases), lambda _: parts, group)
         following = group.create_task(consumers.follow_leases())
         yield leases, consumers
         following.cancel()

@@ -78,7 +78,7 @@ class Journal:
     async def position(self, shard_id: str) -> Position | None:
         return None if self.reached is None else Position(self.reached)
 
-    async def begin(self, at_ms: int) -> int:
+    async def begin(self, at_ms: int, stream: str = "") -> int:
         self._answer(f"begin {at_ms}", self.log_answers)
         return self.begun_ms or at_ms
 

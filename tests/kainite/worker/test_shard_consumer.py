@@ -53,8 +53,8 @@ class Log:
     async def position(self, shard_id: str) -> Position | None:
         return await self.inner.position(shard_id)
 
-    async def begin(self, at_ms: int) -> int:
-        return await self.inner.begin(at_ms)
+    async def begin(self, at_ms: int, stream: str = "") -> int:
+        return await self.inner.begin(at_ms, stream)
 
     async def append(
         self,

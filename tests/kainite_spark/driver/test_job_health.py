@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kainite.verdict.facts import ReplicaFacts
 from kainite_spark.driver.job_health import LATE_S, JobHealth, JobStage
 
 
@@ -27,9 +28,22 @@ def test_trouble_is_a_problem_until_a_round_is_completed() -> None:
     health.waits_for("the target is away")
     assert health.report().as_json()["problems"] == ["the target is away"]
     assert not health.report().ready
-    health.round(failed=2)
+    health.round(failed=0)
     assert health.report().healthy
-    assert health.report().as_json()["failed_units"] == 2
+
+
+def test_failed_units_and_a_replica_that_differs_are_problems_and_the_job_is_ready_all_the_same() -> None:
+    health = JobHealth(Clock())
+    health.enter(JobStage.APPLYING)
+    health.round(failed=2)
+    told = health.report().as_json()
+    assert (told["healthy"], told["ready"], told["failed_units"]) == (False, True, 2)
+    assert told["problems"] == ["2 units failed, and hold back what touches their rows"]
+    assert told["checks"][0]["remedy"] == "kainite log show -p FILE --status failed"
+    health.round(failed=0)
+    assert health.report().healthy
+    health.replica = ReplicaFacts(verdict="different", passed=False, summary="different: 3 differ", age=30)
+    assert health.report().problems == ("the latest comparison, 30 s ago: different: 3 differ",)
 
 
 def test_certificates_that_end_are_a_problem_beside_others() -> None:

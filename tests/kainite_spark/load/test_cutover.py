@@ -125,10 +125,30 @@ def test_nobody_applies_and_no_load_empties_a_target_that_was_cut_over(source: S
             replica.cut_over()
         assert replica.world.in_target("SELECT count(*) FROM item") == [(2,)]
         with psycopg.connect(postgres, autocommit=True) as connection:
-            LoadLedger(connection, LOG).make_live_again()
+            since = LoadLedger(connection, LOG).make_live_again()
+            assert since is not None
+            assert since > 0, "the apply job has tried to begin"
         target.raise_generation(LOG, 99)
         target.close()
         assert replica.state() is LoadState.LIVE
+
+
+def test_a_cut_over_that_is_taken_back_tells_whether_anybody_can_have_written(
+    source: SourceSlot, postgres: str
+) -> None:
+    with followed(source, postgres) as replica, psycopg.connect(postgres, autocommit=True) as connection:
+        ledger = LoadLedger(connection, LOG)
+        assert ledger.make_live_again() is None
+
+        def since(*statements: str) -> int | None:
+            ledger.cut_over(lambda _: None)
+            replica.world.in_target(*statements)
+            return ledger.make_live_again()
+
+        writes = "INSERT INTO line VALUES (77, 1)"
+        assert since("SELECT count(*) FROM item") == 0
+        assert since(writes) == 1
+        assert since("DELETE FROM line", writes, "SELECT 1") == 2
 
 
 def test_who_still_writes_is_named_and_the_target_stays_a_replica(source: SourceSlot, postgres: str) -> None:

@@ -36,3 +36,13 @@ def test_steps_run_as_tasks_and_an_error_of_the_look_ends_the_waiting(
                 world.load(runner, look=ended)
         assert world.load(runner).state is LoadState.LIVE
         assert world.differences() == {}
+
+
+@pytest.mark.xdist_group("spark")
+def test_workers_are_started_beforehand_and_a_stopped_load_does_not_wait_for_them(spark: Any) -> None:
+    stop = threading.Event()
+    runner = SparkStepRunner(spark.sparkContext, SparkLimits(), stop)
+    runner.begin()
+    runner.start_workers()
+    stop.set()
+    runner.start_workers()

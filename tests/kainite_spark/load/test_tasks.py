@@ -158,3 +158,14 @@ def test_values_do_not_depend_on_what_the_databases_have_set(source: SourceSlot,
         world.in_target(f'ALTER DATABASE "{database}" SET {setting}')
         world.load()
         assert world.differences() == {}
+
+
+def test_a_kept_connection_that_was_lost_meanwhile_is_opened_anew(source: SourceSlot, postgres: str) -> None:
+    with planned(source, postgres, StatementStep("SELECT 1"), copying()) as (world, task):
+        assert run_step(task, 1).outcome is StepOutcome.DONE
+        ended = (
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'kainite load %'"
+        )
+        assert world.in_target(ended) == [(True,)]
+        assert run_step(task, 2).outcome is StepOutcome.DONE
+        assert world.differences() == {}

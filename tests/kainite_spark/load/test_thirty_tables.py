@@ -18,7 +18,7 @@ import pytest
 from kainite import settings
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.applied_point import read_standing
-from kainite.replicate.ends import ends_of
+from kainite.replicate.configured_ends import ends_of
 from kainite.replicate.findings import CheckVerdict
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.preparation import look, write

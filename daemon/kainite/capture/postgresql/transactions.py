@@ -29,7 +29,7 @@ from kainite.capture.postgresql.pgoutput import (
 )
 from kainite.capture.postgresql.replication_frames import format_lsn, parse_lsn
 
-_NAME: Final = re.compile(r"pg-\d+-([0-9A-F]+/[0-9A-F]+)")
+_NAME: Final = re.compile(r"(?:pg-\d+|repair-\d{8}T\d{6}Z-[0-9a-f]{4})-([0-9A-F]+/[0-9A-F]+)", re.ASCII)
 
 RowChange: TypeAlias = InsertMessage | UpdateMessage | DeleteMessage
 
@@ -62,7 +62,11 @@ class SourceTransaction:
 
 
 def commit_lsn_of(uow: str) -> int | None:
-    """Returns the commit LSN of the transaction whose unit has this name; None for a unit of another source."""
+    """Returns the commit LSN of the transaction whose unit has this name; None for a unit of another source.
+
+    A repair (:mod:`kainite.replicate.repair`) has the source's rows as of a point, with what committed before it and
+    nothing else; so it stands where a transaction would that committed at the point.
+    """
     found = _NAME.fullmatch(uow)
     return None if found is None else parse_lsn(found[1])
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn, TypeAlias
 
+from kainite.base.shard_key import ShardKey
 from kainite.child.events import Action, CheckpointRequested, Emitted, SkippedLine
 
 _EMIT_START = re.compile(rb'\s*\{\s*"action"\s*:\s*"emit"\s*[,}]')
@@ -92,9 +93,15 @@ def parse(line: bytes, spelling: Spelling = KCL) -> Message | None:
 
 
 def initialize_line(shard_id: str, sequence: str | None, sub: int | None, spelling: Spelling = KCL) -> bytes:
-    """Renders ``initialize``; ``sequence`` is a sequence number or KCL's sentinel (``TRIM_HORIZON`` …)."""
+    """Renders ``initialize``; ``sequence`` is a sequence number or KCL's sentinel (``TRIM_HORIZON`` …).
+
+    Where an application reads several streams, the child is told which one its shard is of, beside the shard's id. KCL
+    has no such field in its MultiLangDaemon, which reads one stream; in Java the same text is ``streamIdentifier``.
+    """
     start = _place(sequence, sub, spelling) if spelling.tells_start else {}
-    return _line({"action": "initialize", "shardId": shard_id, **start})
+    key = ShardKey.of(shard_id)
+    stream = {"streamIdentifier": key.stream} if key.stream else {}
+    return _line({"action": "initialize", "shardId": key.shard_id, **start, **stream})
 
 
 def reply_line(request: CheckpointRequested, error: str | None, spelling: Spelling = KCL) -> bytes:

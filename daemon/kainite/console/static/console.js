@@ -42,6 +42,11 @@
       note("The console refuses: " + (event.detail.xhr.status === 404 ? "what stands here is gone." : "status " + event.detail.xhr.status + "."));
     } else unreached();
   });
+  // A link is the same one in the new answer by its address, a button by its form's fields.
+  function nameOf(element) {
+    const fields = element.form ? [...element.form.querySelectorAll("input[type=hidden]")].map((each) => each.name + "=" + each.value) : [];
+    return [element.tagName, element.getAttribute("href") || "", element.parentElement.id, element.textContent, ...fields].join("|");
+  }
   // What somebody began to select while the answer was under way is not thrown away either; what is open stays open.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const region = event.detail.target;
@@ -50,7 +55,7 @@
     region.kept = {
       open: [...region.querySelectorAll("details[open][id]")].map((each) => each.id),
       scrolled: [...region.querySelectorAll(".scroll")].map((each) => each.scrollLeft),
-      focus: active && region.contains(active) ? active.getAttribute("href") : null,
+      focus: active && region.contains(active) ? nameOf(active) : null,
       row: selected ? selected.querySelector("a") && selected.querySelector("a").getAttribute("href") : null,
     };
   });
@@ -59,7 +64,7 @@
     if (!kept) return;
     for (const id of kept.open) if (byId(id)) byId(id).open = true;
     [...region.querySelectorAll(".scroll")].forEach((each, place) => { each.scrollLeft = kept.scrolled[place] || 0; });
-    if (kept.focus) { const found = region.querySelector('a[href="' + CSS.escape(kept.focus) + '"]'); if (found) found.focus({ preventScroll: true }); }
+    if (kept.focus) { const found = [...region.querySelectorAll("a, button, summary")].find((each) => nameOf(each) === kept.focus); if (found) found.focus({ preventScroll: true }); }
     if (kept.row) { const link = region.querySelector('[data-rows] a[href="' + CSS.escape(kept.row) + '"]'); select(link ? link.closest("tr") : null, false); }
     offerCopies();
   });

@@ -22,6 +22,7 @@ class DutyKind(StrEnum):
     EXTRACT = "extract"
     APPLY = "apply"
     CONSOLE = "console"
+    VERIFY = "verify"
     PROGRAM = "program"
 
 
@@ -30,6 +31,7 @@ KAINITE_WORDS: Mapping[str, tuple[str, ...]] = {
     DutyKind.EXTRACT: ("extract",),
     DutyKind.APPLY: ("apply",),
     DutyKind.CONSOLE: ("console",),
+    DutyKind.VERIFY: ("verify", "--every"),
 }
 """The command of ``kainite`` that runs a duty, for each kind that is not a program of the user's."""
 

@@ -25,6 +25,7 @@ READY: dict[str, str] = {
     DutyKind.EXTRACT: "extraction started",
     DutyKind.APPLY: "apply job started",
     DutyKind.CONSOLE: "console ready",
+    DutyKind.VERIFY: "comparisons started",
 }
 """The event in the log by which each of them says that it is ready."""
 

@@ -207,7 +207,7 @@ class PollingReader:
             fresh = self._continuity.look(reply.records, self._fetched)
             records = self._batcher.begin(fresh, reply.millis_behind_latest)
             fetched = _Fetched(records, reply.next_iterator, size)
-        return self._with_end(fetched, reply.children)
+        return self._with_end(fetched, tuple(child.within(self._stream.id) for child in reply.children))
 
     def _get_records(self, iterator: str) -> bytes:
         began, succeeded = time.monotonic(), False

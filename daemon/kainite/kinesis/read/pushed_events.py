@@ -211,7 +211,7 @@ class PushedEvents:
         The last event has children and no continuation (docs/kcl.md, *Fan-out*).
         """
         if pushed.continuation is None and pushed.children and all(child.parents for child in pushed.children):
-            return replace(fetched, end=ShardEnd(pushed.children))
+            return replace(fetched, end=ShardEnd(tuple(child.within(self._stream.id) for child in pushed.children)))
         if pushed.continuation is None or pushed.children:
             if self._is_open():
                 raise StreamUnavailableError(f"an event shows the end of shard {self._shard_id}, which is open")

@@ -29,6 +29,7 @@ from urllib3.exceptions import HTTPError
 
 from kainite.base.errors import StreamUnavailableError
 from kainite.base.record import RawRecord
+from kainite.base.shard_key import ShardKey
 from kainite.kinesis.client import server_time
 from kainite.kinesis.read.event_stream import EventStreamReader, FramingError, Message
 from kainite.kinesis.shards import Shard
@@ -140,7 +141,7 @@ class Subscriber:
         if start.timestamp is not None:
             position["Timestamp"] = datetime.fromtimestamp(start.timestamp, UTC)
         answer: Mapping[str, Any] = self._kinesis.subscribe_to_shard(
-            ConsumerARN=self.consumer_arn, ShardId=shard_id, StartingPosition=position
+            ConsumerARN=self.consumer_arn, ShardId=ShardKey.of(shard_id).shard_id, StartingPosition=position
         )
         return Subscription(answer[_BODY], server_time(answer["ResponseMetadata"]["HTTPHeaders"]))
 

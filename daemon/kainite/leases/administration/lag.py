@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kainite.base.checkpoint import LATEST, SHARD_END
 from kainite.base.errors import KainiteError
-from kainite.kinesis.client import StreamClient
+from kainite.kinesis.named_streams import ReadableShards
 from kainite.kinesis.start_position import start_at
 from kainite.leases.administration.shard_reading import pages
 from kainite.leases.table.lease import Lease
@@ -30,7 +30,7 @@ class Lag:
     cause: str | None = None
 
 
-def measure_lags(stream: StreamClient, leases: Sequence[Lease], initial_timestamp: float | None) -> dict[str, Lag]:
+def measure_lags(stream: ReadableShards, leases: Sequence[Lease], initial_timestamp: float | None) -> dict[str, Lag]:
     """Measures the lags of unfinished shards; returns them by shard, with the cause where a shard could not be
     measured.
 
@@ -45,7 +45,7 @@ def measure_lags(stream: StreamClient, leases: Sequence[Lease], initial_timestam
         return {lease.key: lag for lease, lag in zip(wanted, lags, strict=True)}
 
 
-def _lag(stream: StreamClient, lease: Lease, initial_timestamp: float | None) -> Lag:
+def _lag(stream: ReadableShards, lease: Lease, initial_timestamp: float | None) -> Lag:
     if lease.checkpoint == LATEST:
         return Lag(None, "nothing read yet: it begins at LATEST")
     try:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.position import Position
 from kainite.base.record import RawRecord, arrival_ms, position_of
-from kainite.kinesis.client import StreamClient
+from kainite.kinesis.named_streams import ReadableShards
 from kainite.kinesis.start_position import StartAt
 from kainite.leases.administration.shard_reading import MOST_PAGES, pages
 
@@ -34,7 +34,7 @@ class SeekResult:
     followed: bool
 
 
-def checkpoint_before(stream: StreamClient, shard_id: str, time: float) -> SeekResult:
+def checkpoint_before(stream: ReadableShards, shard_id: str, time: float) -> SeekResult:
     """Finds the last record that came before ``time`` (epoch seconds); the checkpoint is TRIM_HORIZON when there is
     none.
 
@@ -73,6 +73,6 @@ def _before(record: RawRecord, time: float) -> bool:
     return arrived is not None and arrived < time * 1000
 
 
-def _records(stream: StreamClient, shard_id: str, start: StartAt, limit: int) -> Iterator[RawRecord]:
+def _records(stream: ReadableShards, shard_id: str, start: StartAt, limit: int) -> Iterator[RawRecord]:
     for page in pages(stream, shard_id, start, limit, MOST_PAGES):
         yield from page.records

@@ -13,8 +13,9 @@ from typing import TypeVar
 
 from kainite.base.errors import StreamError
 from kainite.base.retry import AWS_BACKOFF, retry
-from kainite.kinesis.client import GetRecordsReply, StreamClient, parse_reply
+from kainite.kinesis.client import GetRecordsReply, parse_reply
 from kainite.kinesis.failures import stream_error
+from kainite.kinesis.named_streams import ReadableShards
 from kainite.kinesis.start_position import StartAt
 
 T = TypeVar("T")
@@ -25,7 +26,7 @@ MOST_PAGES = 400
 
 
 def pages(
-    stream: StreamClient, shard_id: str, start: StartAt, limit: int, most: int = MOST_PAGES
+    stream: ReadableShards, shard_id: str, start: StartAt, limit: int, most: int = MOST_PAGES
 ) -> Iterator[GetRecordsReply]:
     """Yields replies from ``start`` until the newest record, the shard's end, or ``most`` pages.
 
@@ -52,11 +53,11 @@ def pages(
         iterator = reply.next_iterator
 
 
-def _page(stream: StreamClient, iterator: str, limit: int) -> GetRecordsReply:
+def _page(stream: ReadableShards, iterator: str, limit: int) -> GetRecordsReply:
     return parse_reply(stream.get_records(iterator, limit))
 
 
-def patiently(stream: StreamClient, doing: str, call: Callable[[], T]) -> T:
+def patiently(stream: ReadableShards, doing: str, call: Callable[[], T]) -> T:
     """Makes a call, and repeats it after a pause while Kinesis is busy.
 
     Raises:

@@ -29,6 +29,7 @@ from typing import TypeAlias
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import LeaseLostError
 from kainite.base.logs import event
+from kainite.leases.streams import StreamsById
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.request import LeaseRequest
 from kainite.observe.meter import Meter
@@ -54,11 +55,12 @@ class HeldLease:
         begun: the id of the latest restart that was begun; None before one.
         moving: the move that is under way; None outside of one.
         verdict: what has become of a request, while the table does not have it yet.
+        unwanted: whether the lease's stream is read no more; the consumer was told so.
     """
 
     __slots__ = (
         "_arrived", "_measured_at", "begun", "doubtful", "found", "hand_over_by", "lease", "lock", "moving",
-        "renewed_at", "started", "throughput", "verdict",
+        "renewed_at", "started", "throughput", "unwanted", "verdict",
     )  # fmt: skip
 
     def __init__(self, lease: Lease, renewed_at: float) -> None:
@@ -73,6 +75,7 @@ class HeldLease:
         self.begun: str | None = None
         self.moving: LeaseRequest | None = None
         self.verdict: LeaseRequest | None = None
+        self.unwanted = False
         self._arrived = 0
         self._measured_at: float | None = None
 
@@ -106,7 +109,7 @@ class Gained:
 
 @dataclass(frozen=True, slots=True)
 class HandingOver:
-    """Another worker is to have the shard: finish, checkpoint, and call ``LeaseKeeper.hand_over``."""
+    """The shard is read here no longer: finish, checkpoint, and call ``LeaseKeeper.hand_over``."""
 
     lease: HeldLease
 
@@ -131,10 +134,17 @@ LeaseEvent: TypeAlias = Gained | HandingOver | Lost | RestartWanted
 
 @dataclass(slots=True)
 class CurrentSettings:
-    """The settings in use; each is replaced as a whole when the settings file is read again."""
+    """The settings in use; each is replaced as a whole when the settings file is read again.
+
+    Attributes:
+        leases: of leases.
+        stream: of streams, as far as all streams share them.
+        streams: the streams that are read, each with its own settings.
+    """
 
     leases: LeaseSettings
     stream: StreamSettings
+    streams: StreamsById
 
 
 class HeldLeases:
@@ -187,6 +197,20 @@ class HeldLeases:
         """Reports that the shard may be read."""
         held.started = True
         self.events.put_nowait(Gained(held))
+
+    def give_up(self, held: HeldLease) -> None:
+        """Asks the consumer to give the lease back, because its stream is read no more.
+
+        A lease without a consumer expires by itself: nobody waits for it.
+        """
+        if held not in self or held.unwanted:
+            return
+        held.unwanted = True
+        event(logger, logging.INFO, "lease of a stream that is read no more", shard=held.shard_id)
+        if held.started:
+            self.events.put_nowait(HandingOver(held))
+        else:
+            del self._held[held.shard_id]
 
     def record_write(self, held: HeldLease, stored: Lease | None, began: float) -> None:
         """Takes over the answer to a write that began at ``began``; ``stored`` None means that the lease is lost."""

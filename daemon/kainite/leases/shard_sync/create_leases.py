@@ -12,18 +12,18 @@ When the first two are due is decided by :mod:`.schedule`.
 **With units of work** nothing may be lost that comes after the log's beginning (:mod:`kainite.worker.beginning`).
 KCL creates the first leases of open shards at LATEST, one by one. If a worker dies in between, others read the shards
 that have leases; a shard that has none may be split meanwhile; its children then get leases at LATEST, and its own
-records are never read. So before a first lease is created here, the log's beginning is made durable (:data:`Begin`),
-and only then the stream is listed. Each shard that was open at the beginning, or after it, gets a lease, or descends
-from one that does. That holds for every listing that is made later, by any worker, whatever happens in between.
+records are never read. So before a first lease is created here, the log's beginning is made durable
+(:data:`~kainite.leases.streams.Begin`), and only then the stream is listed. Each shard that was open at the beginning,
+or after it, gets a lease, or descends from one that does. That holds for every listing that is made later, by any
+worker, whatever happens in between.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from kainite.base.checkpoint import AT_TIMESTAMP, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import SettingsError, StreamUnavailableError
@@ -31,18 +31,12 @@ from kainite.base.logs import event
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard, covers_all_keys, parents_first, roots, unexpected_children
 from kainite.leases.lineage import missing_leases, missing_lines
+from kainite.leases.streams import Begin, of_streams
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.settings import StreamSettings
 
 logger = logging.getLogger(__name__)
-
-Begin: TypeAlias = Callable[[Checkpoint, float | None], Awaitable[float]]
-"""Returns the log's beginning when it is durable, epoch seconds.
-
-It is given the initial position, LATEST or AT_TIMESTAMP, and the time that AT_TIMESTAMP stands for. It raises
-LogUnavailableError when the log does not answer in time, and StreamError.
-"""
 
 
 async def create_missing(
@@ -57,7 +51,7 @@ async def create_missing(
     Args:
         table, stream: the lease table and its stream.
         settings: the initial position for shards that nobody has read.
-        leases: the whole table.
+        leases: all leases of the stream.
         begin: with units of work, notes the log's beginning; None without them.
 
     Returns:
@@ -108,14 +102,14 @@ async def create_child_leases(
     """
     if not children:
         return True
-    leases = await asyncio.to_thread(table.scan)
+    leases = await _leases_of(table, lease.stream)
     keys = {known.key for known in leases}
     if lease.key not in keys:
         return False
     fresh = [child for child in children if child.id not in keys]
     if lacking := {parent for child in fresh for parent in child.parents} - keys:
         shards = await create_missing(table, stream, settings, leases, begin)
-        checkpoints = {known.key: known.checkpoint for known in await asyncio.to_thread(table.scan)}
+        checkpoints = {known.key: known.checkpoint for known in await _leases_of(table, lease.stream)}
         await asyncio.to_thread(_create, table, shards, missing_lines(shards, checkpoints, lacking))
     await asyncio.to_thread(_create, table, children, {child.id: TRIM_HORIZON for child in children})
     return await asyncio.to_thread(table.set_children, lease, [child.id for child in children])
@@ -151,6 +145,10 @@ def list_shards(
             f"stream {stream.name!r}: a split or merge is under way: the parent of shard {min(unexpected)} is open"
         )
     return tuple(shard for shard in shards if shard.id not in unexpected)
+
+
+async def _leases_of(table: LeaseTable, stream: str) -> tuple[Lease, ...]:
+    return of_streams(await asyncio.to_thread(table.scan), (stream,))
 
 
 def _create(table: LeaseTable, shards: Sequence[Shard], wanted: Mapping[str, Checkpoint]) -> None:

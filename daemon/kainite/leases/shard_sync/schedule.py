@@ -3,18 +3,18 @@
 Once in each ``shardSyncIntervalMillis`` (60 s; KCL audits every two minutes and cleans up every one to thirty):
 
 * Every worker deletes completed leases, if ``cleanupLeasesUponShardCompletion`` is set.
-* The leader (:mod:`~kainite.leases.taking.kcl2_leader`) audits: the leases that are not at SHARD_END must cover every
-  hash key. An empty table, or the same hole three times running, leads to a shard sync: a split under way, or a
-  cleanup, leaves holes that close by themselves. The leader also deletes garbage.
+* The leader (:mod:`~kainite.leases.taking.kcl2_leader`) audits and syncs each stream that it reads
+  (:mod:`.stream_sync`), and deletes the leases of streams that nobody reads any more (:mod:`.former_streams`).
 
 A worker's first run is a full shard sync, if it leads or the table is empty, unless
 ``skipShardSyncAtWorkerInitializationIfLeasesExist`` is set and there are leases. KCL waits a random time before that
 sync; the conditional creation makes the wait needless. Where leases are assigned (KCL 3), only completed leases are
-deleted here.
+deleted here. A stream that is added to the settings gets its first sync at once.
 
-A failing ListShards, or a log that does not note its beginning, does not keep a worker from taking leases. The call is
-repeated soon, some times, and then at the next run. Only with an empty table, where there is nothing to take, the
-caller gets the error.
+A failing ListShards, or a log that does not note its beginning, does not keep a worker from taking leases, nor other
+streams from being synced. The call is repeated soon, some times, and then at the next run. Only with an empty table,
+where there is nothing to take, the caller gets the error. Among several streams that holds for a stream that is gone or
+refused, too: the others go on.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
-from kainite.base.checkpoint import SHARD_END
-from kainite.base.errors import LogUnavailableError, StreamUnavailableError
+from kainite.base.errors import LogUnavailableError, StreamError
 from kainite.base.logs import event
-from kainite.kinesis.client import StreamClient
-from kainite.kinesis.shards import HashRange, Shard, first_hole
 from kainite.leases.holding.held_leases import CurrentSettings
-from kainite.leases.shard_sync.cleanup import childless, completed, delete_leases
-from kainite.leases.shard_sync.create_leases import Begin, create_missing, fill_hash_ranges, list_shards
+from kainite.leases.shard_sync.cleanup import completed, delete_leases
+from kainite.leases.shard_sync.former_streams import FormerStreams
+from kainite.leases.shard_sync.stream_sync import StreamSync
 from kainite.leases.stance import Stance
+from kainite.leases.streams import of_streams
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.meter import Meter
@@ -40,56 +39,48 @@ from kainite.observe.metric import IS_LEADER, PARTIAL_STREAMS, STREAMS_TO_SYNC
 
 logger = logging.getLogger(__name__)
 
-SURE_AFTER = 3
-"""Times running that the same hole must be seen (KCL's CONSECUTIVE_HOLES_FOR_TRIGGERING_RECOVERY)."""
-
-
-@dataclass(frozen=True, slots=True)
-class HoleTracker:
-    """The hole in the hash keys that was seen last, and how many times running (KCL's ``HashRangeHoleTracker``)."""
-
-    hole: HashRange | None = None
-    times: int = 0
-
-    def after(self, hole: HashRange | None) -> HoleTracker:
-        """Returns the tracker after one more audit; another hole, or no hole, starts the count again."""
-        if hole is None:
-            return HoleTracker()
-        return HoleTracker(hole, self.times + 1 if hole == self.hole else 1)
-
-    @property
-    def sure(self) -> bool:
-        """Returns whether the hole was seen often enough to lead to a shard sync."""
-        return self.times >= SURE_AFTER
+_Failure: TypeAlias = StreamError | LogUnavailableError
 
 
 class ShardSyncSchedule:
-    """Runs shard sync, audit and cleanup when they are due. One call of :meth:`run_due` at a time."""
+    """Runs shard sync, audit and cleanup when they are due. One call of :meth:`run_due` at a time.
+
+    Args:
+        table: the lease table.
+        settings: the settings in use, with the streams.
+        stance: whether this worker may lead at all.
+        clock: seconds, never running backwards.
+        meter: takes the metrics.
+        keep_unread: as :class:`~kainite.leases.shard_sync.former_streams.FormerStreams` takes it.
+    """
 
     def __init__(
         self,
         table: LeaseTable,
-        stream: StreamClient,
         settings: CurrentSettings,
         stance: Callable[[], Stance],
         clock: Callable[[], float],
         meter: Meter,
-        begin: Begin | None = None,
+        *,
+        keep_unread: bool = False,
     ) -> None:
         self._table = table
-        self._stream = stream
         self._settings = settings
         self._stance = stance
         self._clock = clock
         self._meter = meter
-        self._begin = begin
-        self._first = True
-        self._watch = HoleTracker()
+        self._syncs: dict[str, StreamSync] = {}
+        self._former = FormerStreams(table, keep_unread, clock)
         self._failures = 0
-        self.due = clock()
+        self._due = clock()
+
+    @property
+    def due(self) -> float:
+        """Returns when the next run is due, by the clock; at once when a stream was added."""
+        return self._due if self._settings.streams.keys() == self._syncs.keys() else min(self._due, self._clock())
 
     async def run_due(self, leases: Sequence[Lease], leader: str | None) -> bool:
-        """Syncs the leases with the stream's shards, and cleans up, where either is due.
+        """Syncs the leases with the streams' shards, and cleans up, where either is due.
 
         Args:
             leases: the whole table.
@@ -105,59 +96,59 @@ class ShardSyncSchedule:
         """
         if self._clock() < self.due:
             return False
-        try:
-            changed = await self._run(leases, leader)
-        except (StreamUnavailableError, LogUnavailableError) as error:
-            if not leases:
-                raise
-            self._failed(error)
+        changed, failure = await self._run(leases, leader)
+        if failure is not None:
+            if not leases and not changed:
+                raise failure
+            self._failed(failure)
             return True
-        self._first, self._failures = False, 0
-        self.due = self._clock() + self._settings.stream.shard_sync
+        self._failures = 0
+        self._due = self._clock() + self._settings.stream.shard_sync
         return changed
 
-    async def _run(self, leases: Sequence[Lease], leader: str | None) -> bool:
-        stream, keys = self._settings.stream, completed(leases) if self._settings.leases.cleanup_completed else ()
+    async def _run(self, leases: Sequence[Lease], leader: str | None) -> tuple[bool, _Failure | None]:
+        """Returns whether the table may have changed, and why a stream could not be synced."""
+        settings, streams = self._settings.leases, self._settings.streams
+        keys = completed(leases) if settings.cleanup_completed else ()
         if keys:
             await asyncio.to_thread(delete_leases, self._table, keys)
         sharing = self._stance() is Stance.SHARE
-        leads = sharing and (not leases or leader in (None, self._settings.leases.worker_id))
+        leads = sharing and (not leases or leader in (None, settings.worker_id))
         self._meter.observe(IS_LEADER, leads)
+        self._syncs = {stream: self._syncs.get(stream) or StreamSync(self._table) for stream in streams}
         if not leads:
-            self._watch = HoleTracker()
-            return bool(keys)
-        listing: tuple[Shard, ...] = ()
-        begin = self._first and not (leases and stream.skip_sync_if_leases)
-        if begin or await asyncio.to_thread(self._needs_sync, leases):
-            listing = await create_missing(self._table, self._stream, stream, leases, self._begin)
-        garbage = await asyncio.to_thread(self._delete_garbage, leases, listing)
-        return garbage or bool(keys or listing) or not leases
+            for sync in self._syncs.values():
+                sync.rest()
+            return bool(keys), None
+        changed, failure = await self._sync(leases)
+        self._tell()
+        if any(streams):
+            after = settings.former_streams_after
+            changed |= await asyncio.to_thread(self._former.clean_up, leases, streams, after)
+        return changed or bool(keys), failure
 
-    def _needs_sync(self, leases: Sequence[Lease]) -> bool:
-        active = [lease for lease in leases if lease.checkpoint != SHARD_END]
-        if any(lease.hash_range is None for lease in active):
-            active = list(fill_hash_ranges(self._table, active, list_shards(self._stream, self._settings.stream)))
-        self._watch = self._watch.after(first_hole(lease.hash_range for lease in active if lease.hash_range))
-        wanted = not leases or self._watch.sure
-        self._meter.observe(PARTIAL_STREAMS, self._watch.hole is not None)
-        self._meter.observe(STREAMS_TO_SYNC, wanted)
-        if self._watch.hole is not None:
-            hole = f"{self._watch.hole.start}-{self._watch.hole.end}"
-            event(logger, logging.WARNING, "leases leave a hole", keys=hole, times=self._watch.times, syncing=wanted)
-        return wanted
+    async def _sync(self, leases: Sequence[Lease]) -> tuple[bool, _Failure | None]:
+        changed: bool = False
+        failure: _Failure | None = None
+        for stream, read in self._settings.streams.items():
+            mine, clean_up = of_streams(leases, (stream,)), self._settings.leases.cleanup_completed
+            try:
+                changed |= await self._syncs[stream].run(read, mine, clean_up=clean_up)
+            except (StreamError, LogUnavailableError) as error:
+                if not error.retryable and not stream:
+                    raise
+                failure = failure or error
+        return changed, failure
 
-    def _delete_garbage(self, leases: Sequence[Lease], listing: Sequence[Shard]) -> bool:
-        suspects = childless(leases) if self._settings.leases.cleanup_completed else ()
-        if not suspects:
-            return False
-        listed = {shard.id for shard in listing or self._stream.list_shards()}
-        garbage = [key for key in suspects if key not in listed]
-        delete_leases(self._table, garbage)
-        return bool(garbage)
+    def _tell(self) -> None:
+        audits = [sync.audit for sync in self._syncs.values() if sync.audit is not None]
+        if audits:
+            self._meter.observe(PARTIAL_STREAMS, sum(audit.partial for audit in audits))
+            self._meter.observe(STREAMS_TO_SYNC, sum(audit.syncing for audit in audits))
 
-    def _failed(self, error: StreamUnavailableError | LogUnavailableError) -> None:
+    def _failed(self, error: _Failure) -> None:
         self._failures += 1
         event(logger, logging.WARNING, "shards not listed", failures=self._failures, error=error)
         soon = self._failures % max(1, self._settings.stream.list_shards_tries) != 0
         stream = self._settings.stream
-        self.due = self._clock() + (stream.list_shards_backoff if soon else stream.shard_sync)
+        self._due = self._clock() + (stream.list_shards_backoff if soon else stream.shard_sync)

@@ -2,16 +2,22 @@
 
 The table of a KCL 3.5 application also holds coordinator items. Their ``entityType`` is not ``LEASE``, and they are
 passed over here.
+
+A lease of KCL's multi-stream mode has its stream in its key (:mod:`kainite.base.shard_key`), and once more in
+attributes of its own. Its parents and children are named by the ids of their shards, without the stream: the same ids
+may be those of another stream's shards. So they become keys when an item is read, and ids when one is written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kainite.aws.dynamodb import Item, Value, binary, decimal, number, number_of, text, text_of, texts
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseTableError
+from kainite.base.shard_key import ShardKey
 from kainite.kinesis.shards import HashRange, Shard
 from kainite.leases.table.request import MOVED_TO, REQUEST, LeaseRequest, RequestState, request_of
 
@@ -29,12 +35,12 @@ class Lease:
     """One shard's lease.
 
     Attributes:
-        key: the shard's id.
+        key: the shard's key.
         owner: the worker that holds the lease; None when nobody does.
         counter: raised by each take, renewal and checkpoint, and the condition of each of these writes.
         checkpoint: how far the shard is processed.
         switches: how often the owner has changed since the last checkpoint.
-        parents, children: shards before and after this one in the lineage.
+        parents, children: the keys of the shards before and after this one in the lineage.
         hash_range: the shard's hash keys.
         throughput: the shard's load as its owner measured it, KB/s (KCL 3).
         checkpoint_owner: during a graceful hand-over (KCL 3), the worker that may still checkpoint.
@@ -71,6 +77,11 @@ class Lease:
         return request.to == self.owner and request.counter == self.counter
 
     @property
+    def stream(self) -> str:
+        """Returns the stream's part of the key; empty in an application of one stream."""
+        return ShardKey.of(self.key).stream
+
+    @property
     def actual_owner(self) -> str | None:
         """Returns the worker that may renew and checkpoint: during a hand-over still the previous owner."""
         return self.checkpoint_owner or self.owner
@@ -98,14 +109,15 @@ def from_item(item: Item) -> Lease:
         LeaseTableError: an attribute has another type than KCL's, or the checkpoint is not valid.
     """
     try:
+        key = item["leaseKey"]["S"]
         return Lease(
-            key=item["leaseKey"]["S"],
+            key=key,
             owner=text_of(item, "leaseOwner"),
             counter=number_of(item, "leaseCounter") or 0,
             checkpoint=_checkpoint(item, "checkpoint", "checkpointSubSequenceNumber") or TRIM_HORIZON,
             switches=number_of(item, "ownerSwitchesSinceCheckpoint") or 0,
-            parents=frozenset(item.get("parentShardId", {}).get("SS", ())),
-            children=frozenset(item.get("childShardIds", {}).get("SS", ())),
+            parents=_keys(key, item.get("parentShardId", {}).get("SS", ())),
+            children=_keys(key, item.get("childShardIds", {}).get("SS", ())),
             hash_range=_hash_range(item),
             throughput=float(item["throughputKBps"]["N"]) if "throughputKBps" in item else None,
             checkpoint_owner=text_of(item, "checkpointOwner"),
@@ -134,13 +146,30 @@ def to_item(lease: Lease) -> dict[str, Value]:
         "checkpointOwner": lease.checkpoint_owner and text(lease.checkpoint_owner),
         REQUEST: lease.request and text(lease.request.as_text()),
         MOVED_TO: lease.moved_to and text(lease.moved_to),
-        "parentShardId": lease.parents and texts(lease.parents),
-        "childShardIds": lease.children and texts(lease.children),
+        "parentShardId": lease.parents and texts(shard_ids(lease.parents)),
+        "childShardIds": lease.children and texts(shard_ids(lease.children)),
         "throughputKBps": None if lease.throughput is None else decimal(lease.throughput),
         **_hash_range_attributes(lease.hash_range),
         **_pending_attributes(lease.pending),
+        **_stream_attributes(ShardKey.of(lease.key)),
     }
     return item | {name: value for name, value in optional.items() if value}
+
+
+def shard_ids(keys: Iterable[str]) -> frozenset[str]:
+    """Returns the ids of shards by their keys: the table names parents and children so."""
+    return frozenset(ShardKey.of(key).shard_id for key in keys)
+
+
+def _keys(of: str, ids: Iterable[str]) -> frozenset[str]:
+    """Returns the keys of shards of the stream of the lease ``of``, by their ids."""
+    stream = ShardKey.of(of).stream
+    return frozenset(str(ShardKey(stream, shard_id)) for shard_id in ids)
+
+
+def _stream_attributes(key: ShardKey) -> dict[str, Value]:
+    """Returns the attributes that only multi-stream leases have (KCL's ``DynamoDBMultiStreamLeaseSerializer``)."""
+    return {"streamName": text(key.stream), "shardId": text(key.shard_id)} if key.stream else {}
 
 
 def _checkpoint(item: Item, name: str, sub_name: str) -> Checkpoint | None:

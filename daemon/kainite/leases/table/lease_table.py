@@ -27,7 +27,7 @@ from kainite.base.checkpoint import Checkpoint
 from kainite.kinesis.shards import HashRange
 from kainite.leases.table.calls import TableCalls
 from kainite.leases.table.create import create_table
-from kainite.leases.table.lease import Lease, from_item, is_lease, to_item
+from kainite.leases.table.lease import Lease, from_item, is_lease, shard_ids, to_item
 from kainite.leases.table.request import MOVED_TO
 from kainite.leases.table.request_calls import EXISTS, RequestCalls, owners_as_read
 
@@ -193,8 +193,8 @@ class LeaseTable:
         return self._try(lease.key, update, condition, values)
 
     def set_children(self, lease: Lease, children: Collection[str]) -> bool:
-        """Stores the ids of the shards that follow this one; returns False when the lease is gone."""
-        values = {":children": texts(children)}
+        """Stores the shards that follow this one, given by their keys; returns False when the lease is gone."""
+        values = {":children": texts(shard_ids(children))}
         return self._try(lease.key, "SET childShardIds = :children", EXISTS, values) is not None
 
     def set_hash_range(self, key: str, keys: HashRange) -> bool:
@@ -231,7 +231,7 @@ class LeaseTable:
         }
         if lease.children:
             update += ", childShardIds = :children"
-            values[":children"] = texts(lease.children)
+            values[":children"] = texts(shard_ids(lease.children))
         if lease.hash_range:
             update += ", startingHashKey = :start, endingHashKey = :end"
             values |= _hash_keys(lease.hash_range)

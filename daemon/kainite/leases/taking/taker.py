@@ -30,12 +30,12 @@ from kainite.base.outage import OutageNotes
 from kainite.base.retry import AWS_BACKOFF
 from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
-from kainite.kinesis.shards import first_hole
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
 from kainite.leases.holding.renewer import MARGIN
 from kainite.leases.lineage import may_start
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
+from kainite.leases.streams import all_covered, of_streams, refuse_other_mode
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.leases.taking.choice import (
@@ -124,7 +124,8 @@ class LeaseTaker:
     def to_be_read(self) -> frozenset[str] | None:
         """Returns the shards whose leases were not at SHARD_END at the last scan, whoever held them.
 
-        None before the first scan, and while these leases leave hash keys uncovered: leases are still to be created.
+        None before the first scan, and while these leases leave hash keys of a stream uncovered: leases are still to be
+        created.
         """
         return self._to_be_read
 
@@ -160,12 +161,13 @@ class LeaseTaker:
         live = live_owners(leases, self._seen, self._settings.leases.failover, self._clock())
         if await self._shard_sync.run_due(leases, elect_leader(live)):
             leases = await self._scan()
-        choice = self._choose(leases)
+        choice = self._choose(of_streams(leases, self._settings.streams))
         # All takes are waited for: a take that is answered after the next scan would undo what was taken again by then.
         taken = await asyncio.gather(*(self._take(lease) for lease in choice.take), return_exceptions=True)
         if choice.stealing:
             self._steal_due = self._clock() + self._interval
         self._report(choice, taken.count(True))
+        self._give_up_former()
         self._start_ready(leases)
         await self._moves.answer(leases, self._refusal())
         for failure in taken:
@@ -183,7 +185,9 @@ class LeaseTaker:
         leases = await asyncio.to_thread(self._table.scan)
         self._seen = observe_leases(self._seen, leases, self._clock())
         active = [lease for lease in leases if lease.checkpoint != SHARD_END]
-        covered = first_hole(lease.hash_range for lease in active if lease.hash_range) is None
+        streams = self._settings.streams
+        refuse_other_mode(self._table.name, leases, streams)
+        covered = all_covered(leases, streams)
         self._to_be_read = frozenset(lease.key for lease in active) if covered else None
         keys = {lease.key for lease in active}
         self._behind_parents = frozenset(lease.key for lease in active if not lease.parents.isdisjoint(keys))
@@ -233,6 +237,12 @@ class LeaseTaker:
             self._held_leases.add(taken, began)
             event(logger, logging.INFO, "lease taken", shard=lease.key, checkpoint=taken.checkpoint, before=lease.owner)
         return taken is not None
+
+    def _give_up_former(self) -> None:
+        """Gives up the leases of streams that the settings do not name any more."""
+        for held in self._held_leases.all:
+            if held.lease.stream not in self._settings.streams:
+                self._held_leases.give_up(held)
 
     def _start_ready(self, leases: Sequence[Lease]) -> None:
         checkpoints = {lease.key: lease.checkpoint for lease in leases}

@@ -153,16 +153,16 @@ def _reserved(rules: UowSettings, fragment: Fragment) -> Fragment:
     return fragment
 
 
-def begin(state: FoldedLog, at_ms: int, now_ms: int) -> list[Entry]:
+def begin(state: FoldedLog, at_ms: int, now_ms: int, stream: str = "") -> list[Entry]:
     """Decides the entry that notes the log's beginning; none if the log has one.
 
     Args:
         state, now_ms: as in :func:`collect`.
-        at_ms: as in :meth:`~kainite.log.client.LogClient.begin`.
+        at_ms, stream: as in :meth:`~kainite.log.client.LogClient.begin`.
     """
     journal = Journal(state, now_ms)
-    if state.started_ms is None:
-        journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=at_ms))
+    if stream not in state.started:
+        journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=at_ms, key=stream or None))
     return journal.entries
 
 

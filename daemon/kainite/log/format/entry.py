@@ -299,8 +299,8 @@ class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CO
     Attributes:
         what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``;
             ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here;
-            or ``started``: shards at LATEST and AT_TIMESTAMP are read from the time ``since`` on; it holds until the
-            log adopts another stream.
+            or ``started``: shards at LATEST and AT_TIMESTAMP, of the stream ``key`` where there are several, are read
+            from the time ``since`` on; it holds until the log adopts another stream.
         since: of ``snapshot``: it is the state that the entries below this id add up to. Of ``started``: milliseconds
             since the epoch, by Kinesis' clock.
         count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.
@@ -331,6 +331,7 @@ class OperationKind(StrEnum):
     RETRY = "retry units"
     DISCARD = "discard units"
     CORRECT = "correct a unit"
+    REPAIR = "repair rows"
     SKIP = "skip numbers"
     PAUSE = "pause applying"
     RESUME = "resume applying"

@@ -97,10 +97,15 @@ class FoldedLog:
         self.misfits: dict[int, None] = {}
         self.ended = EndedUnits()
         self.latest_time: tuple[int, str] | None = None
-        self.started_ms: int | None = None
-        """The log's beginning, where it is not the beginning of the shards (:mod:`kainite.log.client`)."""
+        self.started: dict[str, int] = {}
+        """The log's beginning, by stream, where it is not the beginning of the shards (:mod:`kainite.log.client`)."""
         self.operations = DoneOperations()
         """What people did, and whether applying is paused."""
+
+    @property
+    def started_ms(self) -> int | None:
+        """Returns the latest of the log's beginnings: a unit from before it may lack its part of that stream."""
+        return max(self.started.values(), default=None)
 
     @property
     def open(self) -> dict[str, OpenUnit]:
@@ -174,12 +179,12 @@ class FoldedLog:
                     self.schemes = self.schemes_in_use()
             case ControlMeta(what=what, count=count, key=key, forget=forget) if what == NAMES:
                 self.recent.move(count, key, forget)
-            case ControlMeta(what=what, since=int(since)) if what == STARTED:
-                self.started_ms = since
+            case ControlMeta(what=what, since=int(since), key=key) if what == STARTED:
+                self.started[key or ""] = since
             case ControlMeta(what=what, key=key) if what == STREAM:
                 if self.stream not in (None, key):
                     self.positions.clear()
-                    self.started_ms = None
+                    self.started.clear()
                 self.stream = key
 
     def _remember_ended(self, meta: UnitMeta) -> None:

@@ -79,6 +79,7 @@ class SnapshotHeader(msgspec.Struct, frozen=True, tag="header"):
     latest_time: tuple[int, str] | None
     started_ms: int | None
     pause: OperationMeta | None = None
+    started: dict[str, int] = {}
 
 
 class OpenUnitsSection(msgspec.Struct, frozen=True, tag="open"):
@@ -175,8 +176,9 @@ def capture(state: FoldedLog) -> Captured:
         answered=list(state.answered),
         schemes={name: _tables(scheme) for name, scheme in state.schemes.items()},
         latest_time=state.latest_time,
-        started_ms=state.started_ms,
+        started_ms=state.started.get(""),
         pause=state.operations.pause,
+        started={stream: at_ms for stream, at_ms in state.started.items() if stream},
     )
     return Captured(
         header,
@@ -357,7 +359,7 @@ def _state(captured: Captured) -> FoldedLog:
     state.schemes = {name: _scheme(tables) for name, tables in header.schemes.items()}
     state.ended = EndedUnits((uow, *remembered) for uow, remembered in captured.ended.items())
     state.latest_time = header.latest_time
-    state.started_ms = header.started_ms
+    state.started = {**({} if header.started_ms is None else {"": header.started_ms}), **header.started}
     state.operations = DoneOperations(captured.operations, header.pause)
     for unit in captured.units:
         _share_tables(unit.own)

@@ -89,9 +89,9 @@ class OwnerConnection:
         self._check()
         return (await self._answer(self._conversation.position(shard_id))).position
 
-    async def begin(self, at_ms: int) -> int:
+    async def begin(self, at_ms: int, stream: str = "") -> int:
         self._check()
-        return (await self._answer(self._conversation.begin(at_ms))).begun_ms
+        return (await self._answer(self._conversation.begin(at_ms, stream))).begun_ms
 
     async def append(
         self,

@@ -61,6 +61,7 @@ from kainite.peers.messages import (
     Appended,
     BeginAnswer,
     BeginRequest,
+    BeginStream,
     Elsewhere,
     Join,
     Joined,
@@ -197,11 +198,14 @@ class MemberConversation:
         self._out.append(PositionRequest(self._generation.value, number, shard))
         return number
 
-    def begin(self, at_ms: int) -> int:
-        """Asks for the log's beginning, and proposes one; returns the question's number."""
+    def begin(self, at_ms: int, stream: str = "") -> int:
+        """Asks for the log's beginning of a stream, and proposes one; returns the question's number."""
         number = self._next()
         self._unanswered[number] = None
-        self._out.append(BeginRequest(self._generation.value, number, at_ms))
+        generation = self._generation.value
+        self._out.append(
+            BeginStream(generation, number, at_ms, stream) if stream else BeginRequest(generation, number, at_ms)
+        )
         return number
 
     def reading(self, number: int, report: ReadingReport | None) -> None:

@@ -36,6 +36,7 @@ from kainite.peers.messages import (
     Appended,
     BeginAnswer,
     BeginRequest,
+    BeginStream,
     Join,
     Joined,
     Message,
@@ -115,7 +116,7 @@ class MemberSession:
                 return self._append(message)
             case PositionRequest():
                 return self._position(message)
-            case BeginRequest():
+            case BeginRequest() | BeginStream():
                 return self._begin(message)
             case ReadingAnswer():
                 self._report(message)
@@ -157,8 +158,9 @@ class MemberSession:
         place = None if position is None else SentPosition.of(position)
         await self._peer.send(PositionAnswer(self._owner.generation, request.number, place))
 
-    async def _begin(self, request: BeginRequest) -> None:
-        begun_ms = await self._owner.begin(request.at_ms)
+    async def _begin(self, request: BeginRequest | BeginStream) -> None:
+        stream = request.stream if isinstance(request, BeginStream) else ""
+        begun_ms = await self._owner.begin(request.at_ms, stream)
         await self._peer.send(BeginAnswer(self._owner.generation, request.number, begun_ms))
 
     def _ask_soon(self) -> None:

@@ -137,8 +137,8 @@ class SharedLog:
     async def position(self, shard_id: str) -> Position | None:
         return await self.present_log.ask(lambda log: log.position(shard_id))
 
-    async def begin(self, at_ms: int) -> int:
-        return await self.present_log.ask(lambda log: log.begin(at_ms))
+    async def begin(self, at_ms: int, stream: str = "") -> int:
+        return await self.present_log.ask(lambda log: log.begin(at_ms, stream))
 
     async def append(
         self,

@@ -59,6 +59,8 @@ def _files(settings: Settings, environment: Mapping[str, str]) -> Iterator[tuple
         yield "the key in consoleKeyFile", settings.console.key_file
     if settings.console.users_file is not None:
         yield "the users in consoleUsersFile", settings.console.users_file
+    if settings.console.oidc_secret_file is not None:
+        yield "the secret in consoleOidcSecretFile", settings.console.oidc_secret_file
     yield from _of_the_database(settings, environment, home)
     if _uses_profiles(settings.aws):
         given = environment.get("AWS_SHARED_CREDENTIALS_FILE")

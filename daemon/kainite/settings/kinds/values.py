@@ -67,6 +67,20 @@ def stream_output() -> ValueKind:
     return ValueKind(allowed, parse, lambda name: f"{prefix}{name}" if name else "")
 
 
+def stream_names(arn: str) -> ValueKind:
+    """Returns the kind of streams separated by commas, each a name or an ARN that matches the pattern ``arn``."""
+    allowed = "streams separated by commas, each a name or an ARN, none twice"
+    item = re.compile(rf"[A-Za-z0-9_.-]{{1,128}}|{arn}")
+
+    def parse(value: str, folder: Path) -> tuple[str, ...]:
+        found = tuple(name.strip() for name in value.split(",") if name.strip())
+        if not found or len(set(found)) < len(found) or not all(map(item.fullmatch, found)):
+            raise ValueError(f"must be {allowed}, not {value!r}")
+        return found
+
+    return ValueKind(allowed, parse, ", ".join)
+
+
 def choice(
     values: type[StrEnum],
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from kainite.base.address import Address
 from kainite.base.markers import USED, Markers
@@ -57,13 +58,13 @@ def clashes(changed: Sequence[Overridden]) -> list[str]:
 
 
 def missing(texts: Mapping[str, GivenText], needs: Collection[str]) -> list[str]:
-    """Returns the keys among ``needs`` that are not set; ``streamArn`` stands in for ``streamName``.
+    """Returns the keys among ``needs`` that are not set; ``streamArn`` and ``streamNames`` stand in for ``streamName``.
 
     A file for ``kainite extract`` alone needs no ``executableName``.
     """
-    instead = {"streamName": "streamArn", "executableName": "extractorName"}
+    instead = {"streamName": ("streamArn", "streamNames"), "executableName": ("extractorName",)}
     missing = [
-        key for key in KEYS if key.name in needs and key.name not in texts and instead.get(key.name) not in texts
+        key for key in KEYS if key.name in needs and texts.keys().isdisjoint((key.name, *instead.get(key.name, ())))
     ]
     return [f"{key.name} is missing: {key.meaning[0].lower()}{key.meaning[1:].rstrip('.')}" for key in missing]
 
@@ -164,11 +165,27 @@ def _of_the_console(now: Mapping[tuple[str, str], Any]) -> Iterator[str]:
             f"consoleListen {listen} is reached from other hosts in plain text: set consoleCertificateFile and"
             " consoleKeyFile, or consoleProxies; or listen on 127.0.0.1"
         )
-    if (not listen.is_loopback or proxies) and users is None and not header:
+    oidc = now["console", "oidc_issuer"]
+    yield from _of_oidc(now, users is not None or bool(header))
+    if (not listen.is_loopback or proxies) and users is None and not header and oidc is None:
         yield (
             f"consoleListen {listen} is reached from other hosts, and nothing would tell who looks: set"
-            " consoleUsersFile, or consoleProxies and consoleUserHeader"
+            " consoleUsersFile, consoleOidcIssuer, or consoleProxies and consoleUserHeader"
         )
+
+
+def _of_oidc(now: Mapping[tuple[str, str], Any], other_login: bool) -> Iterator[str]:
+    """Yields the problems of a login by OpenID Connect."""
+    issuer, client, redirect = (now["console", field] for field in ("oidc_issuer", "oidc_client", "oidc_redirect"))
+    given = [value is not None for value in (issuer, client, redirect)]
+    if any(given) and not all(given):
+        yield "consoleOidcIssuer, consoleOidcClientId and consoleOidcRedirect go together: set all, or none"
+    if issuer is not None and other_login:
+        yield "consoleOidcIssuer goes with neither consoleUsersFile nor consoleUserHeader: one says who looks"
+    for key, url in (("consoleOidcIssuer", issuer), ("consoleOidcRedirect", redirect)):
+        parts = urlsplit(url or "")
+        if parts.scheme == "http" and not Address(parts.hostname or "", 0).is_loopback:
+            yield f"{key} {url} is reached in plain text: only https, or http on loopback"
 
 
 def _of_a_port(

@@ -28,6 +28,8 @@ from kainite.settings.sections.fleet import ping_of
 from kainite.settings.sections.log import heartbeat_of, poll_of
 from kainite.settings.sections.stream import InitialPosition, Retrieval
 from kainite.settings.settings import Settings, UnknownKey
+from kainite.settings.several import OF_A_STREAM, is_arn, name_of, parsed_of_streams, stream_key
+from kainite.settings.several import problems as problems_of_streams
 
 Texts = dict[str, GivenText]
 
@@ -106,11 +108,15 @@ def examine(
     layers = (on_line, in_environment, in_file)
     _learn_secrets(layers)
     texts, overridden = _by_key(layers)
-    values, misread = _parse(texts, Path.cwd() if path is None else path.absolute().parent)
+    folder = Path.cwd() if path is None else path.absolute().parent
+    values, misread = _parse(texts, folder)
+    of_streams, misread_of_streams = parsed_of_streams({key: given.text for key, given in texts.items()}, folder)
     ignored = tuple(key for key in texts if why_without_effect(key))
     unknown = tuple(UnknownKey(key, nearest(key)) for key in (*texts, *strangers) if not _is_known(key))
     problems = _harmless(
         *misread.values(),
+        *misread_of_streams,
+        *problems_of_streams(values.get(("stream", "names"), ()), of_streams, values),
         *consistency.missing(texts, needs),
         *consistency.contradictions(values),
         *consistency.refused(texts, unknown),
@@ -134,7 +140,9 @@ def examine(
         ignored=ignored,
         unknown=tuple(entry for entry in unknown if not is_client_key(entry.key)),
     )
-    return found if problems else replace(found, settings=_settings(found, tuple(options)))
+    if problems:
+        return found
+    return replace(found, settings=replace(_settings(found, tuple(options)), of_streams=of_streams))
 
 
 def load(path: str | Path | None, options: Sequence[str] = (), *, needs: Collection[str] = NEEDED) -> Settings:
@@ -162,7 +170,9 @@ def _learn_secrets(layers: Sequence[Mapping[str, GivenText]]) -> None:
     """Makes the secrets in all texts known, before any of them can stand in a message; overridden ones too."""
     for layer in layers:
         for spelling, given in layer.items():
-            if key := KEY_BY_SPELLING.get(spelling):
+            of_a_stream = stream_key(spelling)
+            key = OF_A_STREAM[of_a_stream[1]] if of_a_stream else KEY_BY_SPELLING.get(spelling)
+            if key is not None:
                 learn(key.kind.secrets(given.text))
 
 
@@ -191,7 +201,8 @@ def _is_alias(spelling: str) -> bool:
 
 
 def _is_known(key: str) -> bool:
-    return key in KEY_BY_SPELLING or key in RETIRED or why_without_effect(key) is not None
+    own = stream_key(key) is not None
+    return own or key in KEY_BY_SPELLING or key in RETIRED or why_without_effect(key) is not None
 
 
 def _parse(texts: Texts, folder: Path) -> tuple[Values, dict[str, str]]:
@@ -237,7 +248,7 @@ def _worked_out(values: Values) -> Values:
     application = values.get(("leases", "application"), "")
     defaults: Values = {
         ("leases", "application"): application,
-        ("stream", "name"): "",
+        ("stream", "name"): f"several of {application}" if ("stream", "names") in values else "",
         ("leases", "table"): application,
         ("leases", "worker_id"): f"{socket.gethostname()}:{secrets.token_hex(8)}",
         ("log", "table"): f"{application}-log",
@@ -261,13 +272,17 @@ def _worked_out(values: Values) -> Values:
 
 
 def _from_arn(values: Values) -> Values:
-    """Returns the stream's name and region from its ARN, and the ARN's region for AWS where none is given."""
+    """Returns the stream's name and region from its ARN, and the ARN's region for AWS where none is given.
+
+    Of several streams an ARN tells the region alone.
+    """
     arn = values.get(("stream", "arn"))
-    if arn is None:
+    located = arn or next(filter(is_arn, values.get(("stream", "names"), ())), None)
+    if located is None:
         return {}
-    region, name = arn.split(":")[3], arn.rpartition("/")[2]
+    region = located.split(":")[3]
     return {
-        ("stream", "name"): name,
+        **({("stream", "name"): name_of(arn)} if arn else {}),
         ("aws", "region"): values.get(("aws", "region"), region),
         ("aws.kinesis", "region"): values.get(("aws.kinesis", "region"), region),
     }

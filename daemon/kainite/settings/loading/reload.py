@@ -14,6 +14,7 @@ from kainite.settings.key import Reload
 from kainite.settings.keys.table import KEYS, value_of
 from kainite.settings.loading.examination import examine
 from kainite.settings.settings import Settings
+from kainite.settings.several import changes_mode, changes_of_streams, reloaded
 
 D = TypeVar("D")
 
@@ -42,15 +43,20 @@ def reread(running: Settings, environment: Mapping[str, str] | None = None) -> S
 
 def changes(old: Settings, new: Settings) -> tuple[ChangedSetting, ...]:
     """Returns the keys whose values differ and when each takes effect, in the order of the table of keys."""
-    return tuple(ChangedSetting(key.name, key.reload) for key in KEYS if value_of(old, key) != value_of(new, key))
+    differ = (key for key in KEYS if value_of(old, key) != value_of(new, key))
+    late = {"streamNames"} if changes_mode(old, new) else set()
+    changed = tuple(ChangedSetting(key.name, Reload.RESTART if key.name in late else key.reload) for key in differ)
+    return changed + tuple(ChangedSetting(key, reload) for key, reload in changes_of_streams(old, new))
 
 
 def in_force(running: Settings, fresh: Settings) -> Settings:
     """Returns the settings in force after ``fresh`` was read; what waits for a start is taken from ``running``."""
-    result = running
+    result = replace(running, of_streams=reloaded(running, fresh))
     for key in KEYS:
         if key.reload.is_followed:
             result = _with(result, [*key.section.split("."), key.field], value_of(fresh, key))
+    if changes_mode(running, fresh):
+        result = _with(result, ["stream", "names"], running.stream.names)
     # It has no key, and follows from one that is followed.
     return _with(result, ["child", "restart_backoff_max"], fresh.child.restart_backoff_max)
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from kainite.base.markers import Batching
 from kainite.settings.key import Reload, own
-from kainite.settings.kinds.values import choice, flag, millis, names, text, whole
+from kainite.settings.kinds.values import choice, flag, millis, names, seconds, text, whole
 from kainite.settings.kinds.values import target as target_address
 
 
@@ -93,6 +93,13 @@ class ApplySettings:
         "Tables whose triggers and rules are meant: they fire, whatever `targetTriggers` says.",
         default=(),
         otherwise="none",
+    )
+    verify_every: float = own(
+        "verifyEverySeconds",
+        seconds(60, 31_536_000),
+        Reload.RESTART,
+        "How often the duty `verify` (`kainite verify --every`) compares a replica with its source.",
+        default=86_400.0,
     )
     instances: int = own(
         "applyInstances", whole(0, 10_000), Reload.NEXT_JOB, "Job instances; 0 for Spark's parallelism.", default=0

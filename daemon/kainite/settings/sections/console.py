@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kainite.base.address import Address
 from kainite.settings.key import Reload, own
-from kainite.settings.kinds.values import address, choice, names, path, text
+from kainite.settings.kinds.values import address, choice, http_url, names, path, text
 
 
 class RowDisplay(StrEnum):
@@ -44,6 +44,52 @@ class ConsoleSettings:
         "Who may look, a line of `kainite console --add-user NAME` each. Only its owner may read the file.",
         default=None,
         otherwise="nobody logs in",
+    )
+    oidc_issuer: str | None = own(
+        "consoleOidcIssuer",
+        http_url(),
+        Reload.RESTART,
+        "Issuer of the OpenID Connect provider at which users log in, as its discovery document names it.",
+        default=None,
+        otherwise="nobody logs in there",
+    )
+    oidc_client: str | None = own(
+        "consoleOidcClientId",
+        text("the client's id"),
+        Reload.RESTART,
+        "The console's client id at the provider.",
+        default=None,
+        otherwise="none",
+    )
+    oidc_secret_file: Path | None = own(
+        "consoleOidcSecretFile",
+        path(),
+        Reload.RESTART,
+        "File with the client's secret. Only its owner may read the file.",
+        default=None,
+        otherwise="a public client: PKCE alone",
+    )
+    oidc_redirect: str | None = own(
+        "consoleOidcRedirect",
+        http_url(),
+        Reload.RESTART,
+        "Address to which the provider sends users back, as it is registered there: the console's /oidc/callback.",
+        default=None,
+        otherwise="none",
+    )
+    oidc_claim: str = own(
+        "consoleOidcClaim",
+        text("the name of a claim", r"[A-Za-z0-9_:/.-]{1,200}"),
+        Reload.RESTART,
+        "Claim with the user's name, which `consoleOperators` compares; an `email` counts only if it is verified.",
+        default="email",
+    )
+    oidc_scope: str = own(
+        "consoleOidcScope",
+        text("scopes, separated by spaces"),
+        Reload.RESTART,
+        "Scopes that are asked for.",
+        default="openid email profile",
     )
     proxies: tuple[str, ...] = own(
         "consoleProxies",

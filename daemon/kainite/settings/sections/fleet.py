@@ -47,7 +47,7 @@ class FleetSettings:
     )
     duties: tuple[str, ...] = own(
         "fleetDuties",
-        members("log", "extract", "apply", "console"),
+        members("log", "extract", "apply", "console", "verify"),
         Reload.RESTART,
         "Duties with their defaults, each once somewhere in the fleet.",
         default=(),

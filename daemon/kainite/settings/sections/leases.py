@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kainite.settings.key import Reload, kcl, kcl_key
+from kainite.settings.key import Reload, kcl, kcl_key, own
 from kainite.settings.kinds.values import TABLE_NAME, flag, millis, text, whole
 
 
@@ -112,6 +112,14 @@ class LeaseSettings:
         Reload.RESTART,
         "Whether the lease table is made with point-in-time recovery.",
         default=False,
+    )
+    former_streams_after: float = own(
+        "formerStreamLeasesMillis",
+        millis(0),
+        Reload.NOW,
+        "How long the leases of a stream that is not in `streamNames` any more stay after the last write to one of"
+        " them. With `uowEnd=watermark` those that are not read to the end stay for good.",
+        default=86_400.0,
     )
     coordinator_table: str | None = kcl(
         "coordinatorStateTableName",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kainite.settings.key import Reload, kcl, kcl_key, own
-from kainite.settings.kinds.values import choice, flag, millis, seconds, stream_output, text, whole
+from kainite.settings.kinds.values import choice, flag, millis, seconds, stream_names, stream_output, text, whole
 
 _ARN = r"arn:aws[a-z-]*:kinesis:[a-z0-9-]+:\d{12}:stream/[A-Za-z0-9_.-]{1,128}"
 _CONSUMER = r"/consumer/[A-Za-z0-9_.-]{1,128}:\d+"
@@ -49,6 +49,16 @@ class StreamSettings:
         "The stream to read, in its region and account; wins over `streamName`.",
         default=None,
     )
+    names: tuple[str, ...] = own(
+        "streamNames",
+        stream_names(_ARN),
+        Reload.NOW,
+        "The streams to read, in place of `streamName`, as KCL's multi-stream mode does: names, or ARNs of any account"
+        " and of one region. `stream.NAME.KEY` sets a key for one of them.",
+        default=(),
+        otherwise="none",
+    )
+    created: int | None = None  # in seconds since 1970, where `stream.NAME.creationEpoch` gives it
     initial_position: InitialPosition = kcl(
         "initialPositionInStream",
         choice(

@@ -24,7 +24,7 @@ _LIVENESS: Final = {
 """Seconds, seconds, probes and milliseconds after which libpq gives a silent connection up."""
 
 
-def connect(url: str, application_name: str) -> psycopg.Connection:
+def connect(url: str, application_name: str, seconds: int = _CONNECT_SECONDS) -> psycopg.Connection:
     """Opens a connection in autocommit mode, which prepares no statements.
 
     Whatever the database's encoding is, texts go to the server as UTF-8, and the server converts them. It refuses a
@@ -36,6 +36,7 @@ def connect(url: str, application_name: str) -> psycopg.Connection:
     Args:
         url: an address as libpq takes it.
         application_name: how the server lists the connection.
+        seconds: for how long it is tried.
 
     Raises:
         psycopg.Error: the server does not answer, or refuses the connection.
@@ -45,7 +46,7 @@ def connect(url: str, application_name: str) -> psycopg.Connection:
         given = conninfo_to_dict(url)
         return psycopg.connect(
             make_conninfo(url, **{name: value for name, value in _LIVENESS.items() if name not in given}),
-            connect_timeout=_CONNECT_SECONDS,
+            connect_timeout=seconds,
             application_name=application_name,
             client_encoding="UTF8",
             autocommit=True,

@@ -17,7 +17,7 @@ from kainite.capture.postgresql.pgoutput import (
     TruncateMessage,
     TypeName,
 )
-from kainite.capture.postgresql.transactions import Assembler, SourceChange, SourceTransaction
+from kainite.capture.postgresql.transactions import Assembler, SourceChange, SourceTransaction, commit_lsn_of
 
 ITEM = Relation(7, "shop", "item", "d", (RelationColumn("id", 23, True), RelationColumn("name", 25, False)))
 NOTE = Relation(8, "shop", "note", "d", (RelationColumn("text", 25, False),))
@@ -81,3 +81,11 @@ def test_a_truncate_is_a_change_of_each_of_its_tables() -> None:
         ("item", TruncateMessage((7, 8))),
         ("note", TruncateMessage((7, 8))),
     ]
+
+
+def test_a_units_name_tells_its_place_in_the_wal() -> None:
+    """A repair stands where a transaction would that committed at its point."""
+    assert commit_lsn_of(SourceTransaction(754, 0x2_017184C0, 0).uow) == 0x2_017184C0
+    assert commit_lsn_of("repair-20261123T143015Z-4f2a-2/17184C0") == 0x2_017184C0
+    others = ("T-17", "missing:4", "repair-4f2a-2/17184C0", "pg-754-2/17184C0-fixed", "my-pg-754-2/17184C0")
+    assert [commit_lsn_of(name) for name in others] == [None] * len(others)

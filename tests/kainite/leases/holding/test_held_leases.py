@@ -31,7 +31,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def settings() -> CurrentSettings:
-    return CurrentSettings(LeaseSettings("app", "t", "me", failover=FAILOVER, handoff_timeout=HANDOFF), STREAM)
+    return CurrentSettings(LeaseSettings("app", "t", "me", failover=FAILOVER, handoff_timeout=HANDOFF), STREAM, {})
 
 
 @pytest.fixture

@@ -14,8 +14,10 @@ from kainite.base.errors import StreamUnavailableError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 from kainite.leases.holding.held_leases import CurrentSettings
-from kainite.leases.shard_sync.schedule import SURE_AFTER, HoleTracker, ShardSyncSchedule
+from kainite.leases.shard_sync.schedule import ShardSyncSchedule
+from kainite.leases.shard_sync.stream_sync import SURE_AFTER, HoleTracker
 from kainite.leases.stance import Stance
+from kainite.leases.streams import only
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.meter import SILENT
@@ -34,8 +36,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def settings() -> CurrentSettings:
-    return CurrentSettings(LeaseSettings("app", "t", "me"), STREAM)
+def settings(stream: StreamClient) -> CurrentSettings:
+    return CurrentSettings(LeaseSettings("app", "t", "me"), STREAM, only(stream, STREAM))
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def look(table: LeaseTable, stream: StreamClient, settings: CurrentSettings, clo
 
     async def look(leader: str | None = "me", stance: Stance = Stance.SHARE) -> bool:
         if not made:
-            made.append(ShardSyncSchedule(table, stream, settings, lambda: stance, clock, SILENT))
+            made.append(ShardSyncSchedule(table, settings, lambda: stance, clock, SILENT))
         clock.time = max(clock.time, made[0].due)
         return await made[0].run_due(table.scan(), leader)
 

@@ -10,8 +10,10 @@ import pytest
 
 from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseLostError
+from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import Gained, Lost
 from kainite.leases.stance import Stance
+from kainite.leases.streams import only
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.meter import Meter
@@ -146,10 +148,10 @@ async def test_a_lease_that_ran_out_here_and_nobody_took_is_taken_again(keep: Ke
         await keeper.checkpoint(again, Checkpoint("17"))
 
 
-async def test_other_settings_hold_from_the_next_round(keep: Keep, table: LeaseTable) -> None:
+async def test_other_settings_hold_from_the_next_round(keep: Keep, table: LeaseTable, stream: StreamClient) -> None:
     async with running(keep(limit=1)) as keeper:
         first = await gain(keeper)
-        keeper.reload(LeaseSettings("other", "elsewhere", "another", failover=60.0), STREAM)
+        keeper.reload(LeaseSettings("other", "elsewhere", "another", failover=60.0), STREAM, only(stream, STREAM))
         second = await gain(keeper)
         assert {first.shard_id, second.shard_id} == {FIRST, SECOND}
         assert second.lease.owner == "me"

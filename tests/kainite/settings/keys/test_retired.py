@@ -16,6 +16,7 @@ FOLLOWING = {
     ("log", "poll"),
     ("fleet", "ping"),
     ("child", "restart_backoff_max"),
+    ("stream", "created"),  # stream.NAME.creationEpoch alone
 }
 """Fields without a key that follow from others."""
 

@@ -9,6 +9,12 @@ import pytest
 from kainite.base.errors import SettingsError
 from kainite.settings import RowDisplay, Settings, load
 
+OIDC = {
+    "OidcIssuer": "https://login.example/realm",
+    "OidcClientId": "kainite",
+    "OidcRedirect": "https://kainite.example/oidc/callback",
+}
+
 
 def loaded(folder: Path, **settings: str) -> Settings:
     path = folder / "app.properties"
@@ -30,6 +36,14 @@ def loaded(folder: Path, **settings: str) -> Settings:
         {"Proxies": "my-proxy", "UserHeader": "X-User"},
         {"CertificateFile": "c"},
         {"Listen": "kainite.example:1", "UsersFile": "u"},
+        {"OidcIssuer": "https://login.example"},
+        {"OidcClientId": "kainite"},
+        {"OidcRedirect": "https://kainite.example/oidc/callback"},
+        {**OIDC, "OidcIssuer": "http://login.example"},
+        {**OIDC, "OidcRedirect": "http://kainite.example/oidc/callback"},
+        {**OIDC, "UsersFile": "u"},
+        {**OIDC, "UserHeader": "X-User", "Proxies": "127.0.0.1"},
+        {**OIDC, "Listen": "10.0.0.1:1"},
     ],
 )
 def test_what_would_open_it_to_everybody_is_refused(tmp_path: Path, settings: dict[str, str]) -> None:
@@ -47,6 +61,10 @@ def test_what_would_open_it_to_everybody_is_refused(tmp_path: Path, settings: di
         ({"Listen": "0.0.0.0:1", "Proxies": "10.0.0.0/28", "UsersFile": "u"}, RowDisplay.MASKED),
         ({"Proxies": "127.0.0.1", "UserHeader": "X-User", "Values": "full"}, RowDisplay.FULL),
         ({"Values": "none"}, RowDisplay.NONE),
+        (OIDC, RowDisplay.FULL),
+        ({**OIDC, "OidcIssuer": "http://127.0.0.1:1/realm"}, RowDisplay.FULL),
+        ({**OIDC, "Listen": "0.0.0.0:1", "Proxies": "10.0.0.0/28"}, RowDisplay.MASKED),
+        ({**OIDC, "Listen": "0.0.0.0:1", "CertificateFile": "c", "KeyFile": "k"}, RowDisplay.MASKED),
     ],
 )
 def test_rows_are_masked_beyond_loopback(tmp_path: Path, settings: dict[str, str], display: RowDisplay) -> None:

@@ -1,0 +1,114 @@
+"""Makes deltas that set rows of the target to what the source has, under a snapshot of the source.
+
+A row that the source has becomes an upsert of all its columns, a row that it lacks a delete that need not meet a row.
+So it does not matter what became of the row in the target since it was compared. Deletes come first: in the target a
+key may be equal to another one that the source tells apart (``citext``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import psycopg
+from psycopg import sql
+
+from kainite.base.errors import LogRequestError
+from kainite.processors.postgresql_texts import as_json
+from kainite.replicate.compared_tables import ComparedTable, row_query
+from kainite.replicate.ends import source_session
+from kainite.replicate.known_rows import Explanation
+from kainite.replicate.verify_report import RowReport, VerifyReport
+from kainite.targets.postgresql.text_forms import as_local_settings
+from kainite.uow.delta import Delta, Operation
+from kainite.uow.signature import Signatures
+
+MOST_ROWS: Final = 10_000
+"""Rows that are repaired at most: beyond that a table is better loaded anew, and a unit would not fit a request."""
+
+_SETTINGS: Final = f"""
+    SELECT {as_local_settings()}, set_config('search_path', '', true), set_config('statement_timeout', '0', true)"""
+
+
+def to_repair(report: VerifyReport) -> tuple[RowReport, ...]:
+    """Returns the rows that differ and that no unit explains.
+
+    Raises:
+        LogRequestError: they cannot be repaired: they are too many, or a table has no primary key.
+    """
+    rows = tuple(row for row in report.rows if row.why is Explanation.NONE)
+    count = sum(table.different for table in report.tables)
+    if keyless := sorted({row.table for row in rows if not row.key}):
+        raise LogRequestError(
+            f"{', '.join(keyless)}: nothing tells the rows of a table without a primary key apart; load it anew"
+            " (kainite replicate reload), or repair other tables alone (--table)"
+        )
+    if count > len(rows):
+        raise LogRequestError(
+            f"{count:,} rows differ, and at most {MOST_ROWS:,} are repaired: load the table anew"
+            " (kainite replicate reload), or repair other tables alone (--table)"
+        )
+    return rows
+
+
+def read_deltas(
+    url: str, snapshot: str, tables: Mapping[str, ComparedTable], rows: Sequence[RowReport]
+) -> tuple[Delta, ...]:
+    """Returns the deltas of rows, as the source has these rows in a snapshot.
+
+    Args:
+        url: the source.
+        snapshot: the snapshot's name.
+        tables: the rows' tables, by name.
+        rows: the rows.
+
+    Raises:
+        SourceError: the source does not answer, or the snapshot is gone.
+    """
+    with source_session(url, "kainite verify repair") as session:
+        session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        session.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+        session.execute(_SETTINGS.encode())
+        found = [_delta(session, tables[row.table], row) for row in rows]
+    found.sort(key=lambda delta: delta.op is not Operation.DELETE)
+    return tuple(replace(delta, ordinal=place) for place, delta in enumerate(found))
+
+
+def _delta(session: psycopg.Connection, table: ComparedTable, row: RowReport) -> Delta:
+    key = [row.key[name] for name in table.key_columns]
+    query = row_query(table, table.source).encode()
+    result = session.execute(query, (*key, *key) * len(table.source.parts)).pgresult
+    if result is None or not result.ntuples:
+        return Delta(table.name, Operation.DELETE, dict(row.key), {}, {}, may_miss=True)
+    values = [result.get_value(0, place) for place in range(len(table.columns))]
+    texts = {name: None if value is None else value.decode() for name, value in zip(table.columns, values, strict=True)}
+    new = as_json(texts, {name: result.ftype(place) for place, name in enumerate(table.columns)})
+    return Delta(table.name, Operation.UPSERT, {name: new[name] for name in table.key_columns}, new, {})
+
+
+def without(
+    deltas: Sequence[Delta], signatures: Signatures, met: Collection[int]
+) -> tuple[tuple[Delta, ...], tuple[Delta, ...]]:
+    """Parts deltas into those that can be applied without certain rows, and the others.
+
+    A delta that reads or writes what another one writes that is left out, such as a child of a row, is left out too.
+
+    Args:
+        deltas: the deltas.
+        signatures: tells what each touches.
+        met: what the rows have that are to be left out.
+
+    Raises:
+        DeltaError: a delta does not fit the target's catalogue.
+    """
+    touched = [(delta, *signatures.of([delta])) for delta in deltas]
+    bad, left_out = set(met), set[int]()
+    while True:
+        more = {place for place, (_, written, read) in enumerate(touched) if not bad.isdisjoint({*written, *read})}
+        if more <= left_out:
+            break
+        left_out |= more
+        bad.update(*(touched[place][1] for place in more))
+    kept = tuple(delta for place, delta in enumerate(deltas) if place not in left_out)
+    return kept, tuple(delta for place, delta in enumerate(deltas) if place in left_out)

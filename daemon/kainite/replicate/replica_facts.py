@@ -1,0 +1,65 @@
+"""Asks the target of a replica for what ``kainite status``, ``/health`` and the metrics tell of it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+import psycopg
+
+from kainite.base.redaction import redacted
+from kainite.replicate.status import ReplicaStatus, TableState, status_of
+from kainite.replicate.verify_report import summary_of
+from kainite.targets.postgresql.connection import connect
+from kainite.verdict.facts import ReplicaFacts
+
+ANSWER_S: Final = 2
+"""Seconds for which the target may take: a person waits for the verdict."""
+
+
+def read_replica(url: str, log_partition: str) -> ReplicaFacts:
+    """Returns what a target tells of its load and of its latest comparison.
+
+    Args:
+        url: the target, as libpq takes it.
+        log_partition: the log's name there.
+    """
+    try:
+        with closing(connect(url, "kainite status", ANSWER_S)) as connection:
+            connection.execute("SELECT set_config('statement_timeout', %s, false)", (f"{ANSWER_S}s",))
+            return facts_of(status_of(connection, log_partition), time.time())
+    except psycopg.Error as error:
+        return ReplicaFacts(error=redacted(" ".join(str(error).split())))
+
+
+def facts_of(status: ReplicaStatus, now: float) -> ReplicaFacts:
+    """Returns what a target's status means; ``now`` is in seconds since the epoch."""
+    verified = status.verified
+    not_live = [table for table in status.tables if table.state is not TableState.LIVE]
+    failed = tuple((one.table, one.cause or "") for one in not_live if one.state is TableState.FAILED)
+    loaded = ReplicaFacts(
+        load=status.state.value if status.state else "",
+        ranges_left=sum(table.ranges - table.ranges_done for table in not_live),
+        loading=tuple(table.table for table in not_live if table.state is not TableState.FAILED),
+        failed=failed,
+    )
+    if verified is None:
+        return loaded
+    loaded = replace(loaded, good_age=_age(verified.good_at, now), every=verified.every, trouble=verified.trouble or "")
+    if not verified.ended_at:
+        return loaded
+    return replace(
+        loaded,
+        verdict=verified.verdict,
+        passed=verified.passed,
+        summary=summary_of(verified),
+        different=verified.different,
+        age=_age(verified.ended_at, now),
+    )
+
+
+def _age(at: str | None, now: float) -> float | None:
+    return None if not at else max(0.0, now - datetime.fromisoformat(at).timestamp())

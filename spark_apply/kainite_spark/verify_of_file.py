@@ -1,0 +1,156 @@
+"""The comparison that a settings file describes: its databases, what runs it, what it tells, and how it is repeated."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import psycopg
+
+from kainite.base.errors import SettingsError
+from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
+from kainite.cli.terminal import say
+from kainite.operations.carrying_out import Operations
+from kainite.operations.inbox import this_person
+from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.ends import ReplicaEnds, target_session
+from kainite.replicate.ends_compared import tables_to_compare
+from kainite.replicate.preparation import target_catalogue
+from kainite.replicate.repair import Repair, RepairOutcome
+from kainite.replicate.session_checks import look_at_sessions
+from kainite.replicate.verify_ledger import VerifyLedger, latest_outcome
+from kainite.replicate.verify_report import RowReport, VerifyReport
+from kainite.settings import Settings, UowOrder
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.cli import stopping
+from kainite_spark.driver.job_watch import SparkLimits
+from kainite_spark.driver.session import spark_context
+from kainite_spark.verify.job import VerifyJob, VerifyProgress
+from kainite_spark.verify.runners import ItemRunner, SparkItemRunner, ThreadItems
+
+_TELL_S: Final = 5.0
+
+SMALL_BYTES: Final = 256 * 2**20
+"""Size of both sides up to which threads compare, and Spark is not started: it takes seconds to start."""
+
+
+@dataclass(slots=True)
+class FileComparison:
+    """A settings file's source and target, and the session by which nobody else compares them meanwhile.
+
+    Attributes:
+        configured, ends, catalogue: the settings, both databases, and the target's tables.
+        connection: the session with the target.
+        runners: run the items.
+        tables, wait: which tables are compared, empty for all, and the seconds to wait.
+        stop: set to end the comparison.
+    """
+
+    configured: Settings
+    ends: ReplicaEnds
+    catalogue: Catalogue
+    connection: psycopg.Connection
+    runners: _Runners
+    tables: Sequence[str]
+    wait: float
+    stop: threading.Event
+
+    @classmethod
+    def of(
+        cls, configured: Settings, tables: Sequence[str], wait: float, stop: threading.Event, opened: ExitStack
+    ) -> FileComparison:
+        if configured.uow.order is not UowOrder.DENSE:
+            raise SettingsError(
+                f"{configured.path}: kainite verify needs uowOrder = dense: in another order the log does not tell"
+                " which units lie before a point of the source"
+            )
+        ends = ends_of(configured)
+        for finding in look_at_sessions(ends):
+            raise SettingsError(f"{finding.found}: {finding.mend}")
+        catalogue = target_catalogue(configured, ends)
+        connection = opened.enter_context(target_session(ends.target, "kainite verify"))
+        return cls(configured, ends, catalogue, connection, _Runners(configured, stop, opened), tables, wait, stop)
+
+    def run(self, most_rows: int) -> VerifyReport:
+        job = VerifyJob(self.ends, self.connection, self.runners.of, self.catalogue, self.tables, most_rows, self.wait,
+                        stop=self.stop, look=_Told().look)  # fmt: skip
+        return job.run()
+
+    def repair(self, rows: Sequence[RowReport], why: str) -> RepairOutcome:
+        operations, told = Operations(self.configured), _Told()
+        store, partition = operations.log
+        tables = {table.name: table for table in tables_to_compare(self.ends, self.tables)[0]}
+        repair = Repair(
+            self.ends, store, partition, tables, self.catalogue,
+            lambda asked: operations.carry_out(asked, this_person(), why, timeout=self.wait),
+            self.wait, LOCK_WAIT_S, self.stop, lambda doing: told.look(VerifyProgress(doing)),
+        )  # fmt: skip
+        return repair.run(rows)
+
+
+@dataclass(slots=True)
+class _Runners:
+    """Gives the runner that suits the size; Spark, once started, lasts as long as ``opened``."""
+
+    configured: Settings
+    stop: threading.Event
+    opened: ExitStack
+
+    def of(self, size: int) -> ItemRunner:
+        if size <= SMALL_BYTES:
+            return ThreadItems()
+        apply, name = self.configured.apply, f"kainite verify {self.configured.leases.application}"
+        context = self.opened.enter_context(spark_context(apply.master, name, self.stop, apply.python))
+        self.opened.enter_context(stopping(self.stop))
+        limits = SparkLimits(apply.stall, float("inf"), self.configured.child.shutdown_grace)
+        return SparkItemRunner(context, limits, self.stop)
+
+
+@dataclass(slots=True)
+class _Told:
+    """Tells the progress now and then, on standard error."""
+
+    next: float = field(default_factory=lambda: time.monotonic() + _TELL_S)
+
+    def look(self, progress: VerifyProgress) -> None:
+        if time.monotonic() >= self.next:
+            self.next = time.monotonic() + _TELL_S
+            done = f": {progress.done} of {progress.items} ranges, {progress.rows:,} rows" if progress.items else ""
+            say(f"{progress.doing}{done}", err=True)
+
+
+@dataclass(slots=True)
+class RepeatedFileComparison:
+    """Implements :class:`~kainite_spark.verify.repeating.RepeatedComparison` for a settings file.
+
+    Attributes:
+        configured: the settings.
+        wait: seconds for which the apply job is waited for.
+        stop: set to end the comparison.
+    """
+
+    configured: Settings
+    wait: float
+    stop: threading.Event
+
+    def age(self) -> float | None:
+        ends = ends_of(self.configured)
+        with target_session(ends.target, "kainite verify") as connection:
+            found = latest_outcome(connection, ends.log_partition)
+        if found is None or not found.ended_at:
+            return None
+        return max(0.0, time.time() - datetime.fromisoformat(found.ended_at).timestamp())
+
+    def compare(self) -> VerifyReport:
+        with ExitStack() as opened:
+            return FileComparison.of(self.configured, (), self.wait, self.stop, opened).run(0)
+
+    def note(self, every: float | None, trouble: str | None) -> None:
+        ends = ends_of(self.configured)
+        with target_session(ends.target, "kainite verify") as connection:
+            VerifyLedger(connection, ends.log_partition).note_repeated(every, trouble)
