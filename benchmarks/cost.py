@@ -3,13 +3,13 @@
 ``kainite run`` runs as in production, on one host and as a fleet of hosts, with the default intervals. Its DynamoDB is
 DynamoDB Local behind a proxy that asks for the consumed capacity of each request, as DynamoDB bills it; Kinesis is a
 double in this process. *idle*: no records come. *busy*: records come all the time, and the children checkpoint each
-batch. Beside the plain worker stand one with units of work, which owns its log, and one with a fleet for duties; with
-``--java`` the real KCL 3.1.3 does the plain work, as a worker of 2.x (its Kinesis is kinesis-local). Run it after
-``make peers``.
+batch. Beside the plain worker stand one with units of work, which owns its log, one with a fleet for duties, and one
+with both (*all*); with ``--java`` the real KCL 3.1.3 does the plain work, as a worker of 2.x (its Kinesis is
+kinesis-local). Run it after ``make peers``.
 
 A round of the workers takes up to 20 s (Java's), so ``--seconds`` below 60 counts too few rounds or too many.
 
-    python benchmarks/cost.py [--seconds N] [--shards N] [--hosts N ...] [--kinds plain log fleet] [--java] [--json]
+    python benchmarks/cost.py [--seconds N] [--shards N] [--hosts N ...] [--kinds plain log fleet all] [--java] [--json]
 """
 
 from __future__ import annotations
@@ -48,7 +48,12 @@ from support.kinesis_local import client_of, kinesis_local
 CHILD = Path(__file__).parents[1] / "tests" / "children" / "scripted.py"
 CHECKPOINTS = json.dumps({"processRecords": ["checkpoint last", "status"]})
 SETTLE_LIMIT_S = 240.0
-KINDS = {"plain": {}, "log": {"unitsOfWork": "true"}, "fleet": {"fleet": "true"}}
+KINDS = {
+    "plain": {},
+    "log": {"unitsOfWork": "true"},
+    "fleet": {"fleet": "true"},
+    "all": {"unitsOfWork": "true", "fleet": "true"},
+}
 
 
 @dataclass(frozen=True, slots=True)

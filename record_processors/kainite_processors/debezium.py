@@ -8,21 +8,16 @@ and nothing is remembered from one to the next.
 Without transaction metadata the ``source`` block names the transaction, and its commit time; nothing says where it
 ends. The log then ends its unit by the watermark (:func:`_by_source`).
 
-Sources: Debezium's documentation of its connectors ("Transaction metadata", "Data change events",
-"Data type mappings") and of Debezium Server; ``KinesisChangeConsumer`` for key and tombstone,
-``LogicalDecodingMessageMonitor`` and ``UnchangedToastedPlaceholder`` for what the pages do not say.
+Sources: Debezium's documentation of its connectors ("Transaction metadata", "Data change events")
+and of Debezium Server; ``KinesisChangeConsumer`` for key and tombstone, ``LogicalDecodingMessageMonitor`` for what the
+pages do not say.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -33,10 +28,7 @@ from kainite.base.errors import KainiteError, SettingsError
 from kainite.processors.frame import Emitted, Json, Record, end_of, refused, run
 from kainite.processors.tables import Tables, read_tables
 from kainite.uow import exact_json
-
-Row = dict[str, Json]
-Schemas = Mapping[str, Json]
-"""Kafka Connect's schema of each column; empty where events come without schemas."""
+from kainite_processors.debezium_values import Row, Schemas, row_of
 
 OPERATIONS: Final = {"c": "insert", "u": "update", "d": "delete", "r": "upsert"}
 SNAPSHOT: Final = "r"
@@ -212,7 +204,7 @@ def _delta(event: Row, schemas: Schemas, record: Record, rules: DebeziumRules) -
     if event["op"] not in OPERATIONS:
         raise ValueError(f"operation {event['op']!r} has no delta")
     rule = rules.tables.find(_table(event["source"]))
-    before, after = (_row(event.get(image), schemas) for image in ("before", "after"))
+    before, after = (row_of(event.get(image), schemas) for image in ("before", "after"))
     key = _key(rule.key, record.partition_key, {**after, **before}, schemas)
     operation = OPERATIONS[event["op"]] if key or event["op"] != SNAPSHOT else "insert"
     if operation == "update":
@@ -237,101 +229,7 @@ def _key(columns: tuple[str, ...] | None, partition_key: str, row: Row, schemas:
         key, _ = _without_schema(exact_json.loads(partition_key.encode()))
     except ValueError:
         return {}  # debezium.sink.kinesis.null.key: the table has no key
-    return _row(key, schemas) if isinstance(key, dict) else {}
-
-
-def _row(image: Row | None, schemas: Schemas) -> Row:
-    """Returns the columns that the event has values of, as the target takes them."""
-    known = ((name, value) for name, value in (image or {}).items() if value not in UNAVAILABLE)
-    return {name: _value(value, schemas.get(name)) for name, value in known}
-
-
-def _value(value: Json, schema: Json) -> Json:
-    if value is None or schema is None:
-        return value
-    if schema.get("type") == "array":
-        return [_value(item, schema["items"]) for item in value]
-    convert = _CONVERSIONS.get(schema.get("name") or schema.get("type"))
-    return value if convert is None else convert(value, schema)
-
-
-def _placeholders(text: str) -> list[Json]:
-    """Returns how Debezium for PostgreSQL spells a large value that an update did not change, by the column's type."""
-    data = text.encode()
-    encoded = base64.b64encode(data).decode()
-    name = str(uuid.UUID(bytes=hashlib.md5(data, usedforsecurity=False).digest(), version=3))
-    return [text, encoded, [text], [encoded], list(data), {text: text}, [name]]
-
-
-UNAVAILABLE: Final = _placeholders("__debezium_unavailable_value")
-
-
-def _date(days: int, _: Json) -> str:
-    return (date(1970, 1, 1) + timedelta(days)).isoformat()
-
-
-def _moment(value: int, _: Json, digits: int) -> str:
-    seconds, fraction = divmod(value, 10**digits)
-    return f"{(datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat(' ')}.{fraction:0{digits}}"
-
-
-def _time(value: int, _: Json, digits: int) -> str:
-    seconds, fraction = divmod(abs(value), 10**digits)
-    sign = "-" if value < 0 else ""
-    return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:0{digits}}"
-
-
-def _decimal(unscaled: str, scale: int) -> str:
-    number = int.from_bytes(base64.b64decode(unscaled, validate=True), "big", signed=True)
-    # Not scaleb, which rounds to the context's precision.
-    return f"{Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale)):f}"
-
-
-def _fixed_decimal(value: Json, schema: Json) -> Json:
-    return _decimal(value, int(schema["parameters"]["scale"])) if isinstance(value, str) else value
-
-
-def _variable_decimal(value: Json, _: Json) -> str:
-    return _decimal(value["value"], value["scale"])
-
-
-def _binary(value: str, _: Json) -> str:
-    return "\\x" + base64.b64decode(value, validate=True).hex()
-
-
-def _lossy(why: str) -> Callable[[Json, Json], Json]:
-    """Refuses the values of a type of which Debezium has left something out, so that another value would be written."""
-
-    def refuse(_: Json, __: Json) -> Json:
-        raise ValueError(why)
-
-    return refuse
-
-
-def _without_zone(value: str, _: Json) -> str:
-    return value.removesuffix("Z")
-
-
-_CONVERSIONS: Final[Mapping[str, Callable[[Json, Json], Json]]] = {
-    "bytes": _binary,
-    "org.apache.kafka.connect.data.Decimal": _fixed_decimal,
-    "io.debezium.data.VariableScaleDecimal": _variable_decimal,
-    "io.debezium.time.Date": _date,
-    "org.apache.kafka.connect.data.Date": _date,
-    "io.debezium.time.IsoDate": _without_zone,
-    "io.debezium.time.Timestamp": partial(_moment, digits=3),
-    "org.apache.kafka.connect.data.Timestamp": partial(_moment, digits=3),
-    "io.debezium.time.MicroTimestamp": partial(_moment, digits=6),
-    "io.debezium.time.NanoTimestamp": partial(_moment, digits=9),
-    "io.debezium.time.Time": partial(_time, digits=3),
-    "org.apache.kafka.connect.data.Time": partial(_time, digits=3),
-    "io.debezium.time.MicroTime": partial(_time, digits=6),
-    "io.debezium.time.NanoTime": partial(_time, digits=9),
-    "io.debezium.time.MicroDuration": _lossy(
-        "an interval in microseconds has lost its months and days: set interval.handling.mode=string at Debezium"
-    ),
-    "io.debezium.data.Bits": _lossy("a bit string without its length"),
-}
+    return row_of(key, schemas) if isinstance(key, dict) else {}
 
 
 @click.command()

@@ -167,43 +167,7 @@ def logical(type_: str, name: str, **parameters: str) -> dict[str, Any]:
     return {"type": type_, "name": name, "version": 1, "parameters": parameters}
 
 
-CONNECT, TIME, DATA = "org.apache.kafka.connect.data.", "io.debezium.time.", "io.debezium.data."
-
-
-@pytest.mark.parametrize(
-    ("schema", "value", "expected"),
-    [
-        ({"type": "int64"}, 9223372036854775807, 9223372036854775807),
-        ({"type": "string"}, "x", "x"),
-        ({"type": "bytes"}, "AP8=", "\\x00ff"),
-        ({"type": "array", "items": {"type": "bytes"}}, ["AP8=", None], ["\\x00ff", None]),
-        (logical("bytes", CONNECT + "Decimal", scale="2"), "BMk=", "12.25"),
-        (logical("bytes", CONNECT + "Decimal", scale="2"), 12.25, 12.25),
-        (logical("struct", DATA + "VariableScaleDecimal"), {"scale": 3, "value": "+34="}, "-1.154"),
-        (logical("int32", TIME + "Date"), 19279, "2022-10-14"),
-        (logical("int32", CONNECT + "Date"), -1, "1969-12-31"),
-        (logical("string", TIME + "IsoDate"), "2022-10-14Z", "2022-10-14"),
-        (logical("int64", TIME + "MicroTimestamp"), 1665791731989360, "2022-10-14 23:55:31.989360"),
-        (logical("int64", TIME + "NanoTimestamp"), 1665791731989360001, "2022-10-14 23:55:31.989360001"),
-        (logical("int64", TIME + "Timestamp"), -1, "1969-12-31 23:59:59.999"),
-        (logical("int64", CONNECT + "Timestamp"), 1665791731989, "2022-10-14 23:55:31.989"),
-        (logical("int64", TIME + "MicroTime"), 86131989360, "23:55:31.989360"),
-        (logical("int32", TIME + "Time"), 86400000, "24:00:00.000"),
-        (logical("int64", TIME + "MicroTime"), -3020399000000, "-838:59:59.000000"),
-        (logical("string", TIME + "ZonedTimestamp"), "2016-06-20T13:37:03.12Z", "2016-06-20T13:37:03.12Z"),
-        (logical("string", DATA + "Json"), '{ "a": [1], "a": 2 }', '{ "a": [1], "a": 2 }'),
-        (logical("string", DATA + "Json"), "null", "null"),
-        (
-            logical("string", DATA + "Uuid"),
-            "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
-            "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
-        ),
-    ],
-)
-def test_a_schema_tells_what_a_value_is(child: Child, schema: dict[str, Any], value: Any, expected: Any) -> None:
-    event = with_schema({"id": 1, "v": value, "n": None}, id={"type": "int32"}, v=schema, n=schema)
-    (delta,) = child.keyed(('{"id":1}', event))
-    assert delta["row"] == {"id": 1, "v": expected, "n": None}
+CONNECT, TIME = "org.apache.kafka.connect.data.", "io.debezium.time."
 
 
 def test_key_columns_are_converted_like_the_rows(child: Child) -> None:
@@ -280,7 +244,6 @@ def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:
             with_schema({"d": 2813645678000}, d=logical("int64", TIME + "MicroDuration")),
             "interval.handling.mode=string",
         ),
-        (with_schema({"d": "VQE="}, d=logical("bytes", DATA + "Bits")), "a bit string without its length"),
         (change("c", None, {"id": 1}) | {"source": None}, "AttributeError"),
     ],
 )

@@ -31,7 +31,7 @@ from support.processor_child import command_of
 from support.stores import Database
 from support.waiting import eventually
 
-pytestmark = [pytest.mark.debezium, pytest.mark.timeout(600), pytest.mark.xdist_group("debezium")]
+pytestmark = [pytest.mark.debezium, pytest.mark.timeout(1200), pytest.mark.xdist_group("debezium")]
 
 SHOP = """
     CREATE TABLE customer (id integer PRIMARY KEY, name text NOT NULL, balance numeric(12, 2) NOT NULL DEFAULT 7);
@@ -90,13 +90,13 @@ class Shop:
     def await_all(self) -> None:
         """Waits until the log has each of the transactions, whole or failed."""
         try:
-            eventually(lambda: not self._missing(), limit=180, pause=0.5)
+            eventually(lambda: not self._missing(), limit=300, pause=0.5)
         except AssertionError:
             raise AssertionError(f"not in the log, or not whole: {self._missing()}") from None
 
     def await_units(self, count: int) -> None:
         """Waits until the log knows of so many units."""
-        eventually(lambda: len(self.pipeline.rows()) >= count, limit=180, pause=0.2)
+        eventually(lambda: len(self.pipeline.rows()) >= count, limit=300, pause=0.2)
 
     def _missing(self) -> list[str]:
         statuses = self.pipeline.statuses()

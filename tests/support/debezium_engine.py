@@ -19,7 +19,7 @@ from support.waiting import eventually
 
 LIBRARY: Final = Path(sys.prefix) / "debezium"
 PROGRAM: Final = Path(__file__).parents[1] / "children" / "debezium_server.py"
-START_LIMIT_S: Final = 90.0
+START_LIMIT_S: Final = 300.0
 
 # As the processor's page says; and what a test has no time for.
 SETTINGS: Final = {

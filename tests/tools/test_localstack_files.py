@@ -1,4 +1,4 @@
-"""The files of localstack/ for Docker, as far as they can be checked without it, and its tool on a poor machine."""
+"""The files of localstack/, as far as they can be checked without it, and its tool on a poor machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from kainite.settings import examine
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "localstack"
-DOCKERFILES = sorted(FOLDER.glob("*.Dockerfile"))
 
 
 def compose() -> Any:
@@ -41,8 +40,8 @@ def test_everything_that_it_mounts_and_builds_from_is_there() -> None:
 
     assert [path for path in mounted if not (FOLDER / path).exists()] == []
     assert [FOLDER / build["context"] / build["dockerfile"] for build in built] == [
-        FOLDER / "../localstack/daemon.Dockerfile",
-        FOLDER / "../localstack/apply.Dockerfile",
+        FOLDER / "../packaging/containers/daemon.Dockerfile",
+        FOLDER / "../packaging/containers/apply.Dockerfile",
     ]
 
 
@@ -54,42 +53,6 @@ def test_its_settings_are_sound(service: str, monkeypatch: pytest.MonkeyPatch) -
     found = examine(ROOT / "properties/localstack.properties")
 
     assert (found.problems, found.unknown) == ((), ())
-
-
-def test_the_dockerfiles_are_clean() -> None:
-    linted = subprocess.run(
-        [str(Path(sys.executable).with_name("hadolint")), "--failure-threshold=style", *map(str, DOCKERFILES)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-
-    assert (linted.returncode, linted.stdout) == (0, "")
-
-
-@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
-def test_an_image_gets_what_the_wheel_is_built_from_and_ends_without_root(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    copied = {word for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.M) for word in line.split()}
-    let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-
-    assert {
-        "pyproject.toml",
-        "README.md",
-        "LICENSE",
-        "daemon",
-        "spark_apply",
-        "demo",
-        "record_processors",
-        "packaging",
-    } <= copied
-    assert copied <= let_in
-    assert [name for name in copied if not (ROOT / name).exists()] == []
-    assert re.findall(r"^USER (.*)$", text, re.M) == ["10001"]
-
-
-def test_the_daemons_image_has_no_jvm() -> None:
-    text = (FOLDER / "daemon.Dockerfile").read_text(encoding="utf-8")
-
-    assert not re.search(r"jre|jdk|spark\]|,spark", text)
 
 
 def test_localstacks_pins_are_whole_and_without_addresses() -> None:

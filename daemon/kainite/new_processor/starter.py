@@ -26,10 +26,10 @@ initialPositionInStream = TRIM_HORIZON
 executableName = {run}
 childProtocol = {dialect}
 
-# Without AWS, against moto_server -p 5000, with a stream made there, and AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
-# set to anything:
-# kinesisEndpoint = http://localhost:5000
-# dynamoDBEndpoint = http://localhost:5000
+# Without AWS: `kainite demo --servers servers.env` in another terminal, then `. ./servers.env` and
+# `aws kinesis create-stream --stream-name changes --shard-count 1` in this one. Endpoints of another double:
+# kinesisEndpoint = http://localhost:4566
+# dynamoDBEndpoint = http://localhost:4566
 
 # What the processor emits is skipped until there is a target; its tables must exist.
 # unitsOfWork = true
