@@ -135,7 +135,7 @@ async def test_a_move_waits_for_the_child_and_a_checkpoint_of_the_old_holder_cou
 
 
 async def test_a_move_to_a_silent_worker_is_refused_by_the_holder_who_goes_on(keep: Keep, table: LeaseTable) -> None:
-    async with running(keep("old", 0.6)) as old:
+    async with running(keep("old", 2.0)) as old:
         held = await gain_all(old, 2)
         ask(table, move("nobody"))
         await until(reads(table, RequestState.REFUSED))
