@@ -39,7 +39,7 @@ BOUNDS = {
     "record processor": 256 * MIB,
     "kainite run": 256 * MIB + 400 * ROWS,
     "kainite apply": 512 * MIB + 400 * ROWS,
-    "task": 256 * MIB + 1200 * ROWS,
+    "task": 256 * MIB + 1500 * ROWS,
 }
 """How much memory a process may have taken, bytes: what the pages say of a unit, and of the process without one."""
 
