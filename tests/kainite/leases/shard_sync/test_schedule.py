@@ -23,7 +23,7 @@ from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.meter import SILENT
 from kainite.settings import LeaseSettings
 from support.keepers import FIRST, SECOND, STREAM, Clock
-from support.kinesis_double import KinesisDouble
+from support.kinesis_double import KinesisDouble, stream_of
 
 HALF = MAX_HASH_KEY // 2
 HOLE, OTHER = HashRange(0, 9), HashRange(10, 19)
@@ -181,3 +181,28 @@ async def test_a_listing_in_the_middle_of_a_split_is_not_gone_by(
     assert keys(table) == {FIRST, SECOND}
     assert {left, right}.isdisjoint(keys(table))
     assert {lease.checkpoint for lease in table.scan()} == {TRIM_HORIZON}
+
+
+async def test_a_stream_that_is_added_while_leases_are_deleted_is_synced_at_the_next_run(
+    look: Look, table: LeaseTable, double: KinesisDouble, settings: CurrentSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Holds where SIGHUP comes while the table is asked: the run goes on with the streams that it began with."""
+    await look()
+    settings.leases = replace(settings.leases, cleanup_completed=True)
+    for key in (FIRST, SECOND):
+        table.delete(key)
+    table.put_new(Lease(FIRST, checkpoint=SHARD_END, children=frozenset({SECOND})))
+    table.put_new(Lease(SECOND, checkpoint=Checkpoint("1"), parents=frozenset({FIRST})))
+    delete, added = table.delete, "1:added:1"
+    with stream_of(double) as second:
+        second.id = added
+
+        def adding(key: str) -> None:
+            settings.streams = {**settings.streams, **only(second, STREAM)}
+            delete(key)
+
+        monkeypatch.setattr(table, "delete", adding)
+        assert await look()
+        assert {lease.stream for lease in table.scan()} == {""}
+        assert await look()
+    assert {lease.stream for lease in table.scan()} == {"", added}
