@@ -123,7 +123,7 @@ class Watermark:
         self._ahead_at = 0.0
 
     def expect(self, stream: str) -> None:
-        """As :meth:`~kainite.log.collecting.reported_shards.ReportedShards.expect`."""
+        """Lets a stream count whose beginning is about to be noted (:mod:`.reported_shards`)."""
         self._reported.expect(stream)
 
     def report(self, report: ReadingReport) -> None:
