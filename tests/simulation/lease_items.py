@@ -30,6 +30,11 @@ class SimTable:
         self.items[key] = dict(item)
         return {}
 
+    def delete(self, key: str, condition: str | None, values: Item | None) -> dict[str, Any]:
+        check(self.items.get(key), condition, values or {})
+        self.items.pop(key, None)
+        return {}
+
     def update(self, key: str, update: str, condition: str, values: Item, names: dict[str, str]) -> dict[str, Any]:
         old = self.items.get(key)
         check(old, condition, values, names)
@@ -79,8 +84,13 @@ class SimDynamoDB:
     def put_item(self, *, Item: Item, ConditionExpression: str | None = None, **_: Any) -> dict[str, Any]:
         return self._call("put", lambda: self._table.put(Item, ConditionExpression))
 
-    def delete_item(self, *, Key: Item, **_: Any) -> dict[str, Any]:
-        return self._call("delete", lambda: {"gone": self._table.items.pop(Key["leaseKey"]["S"], None)})
+    def delete_item(
+        self, *, Key: Item, ConditionExpression: str | None = None, ExpressionAttributeValues: Item | None = None,
+        **_: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        return self._call(
+            "delete", lambda: self._table.delete(Key["leaseKey"]["S"], ConditionExpression, ExpressionAttributeValues)
+        )
 
     def update_item(
         self, *, Key: Item, UpdateExpression: str, ConditionExpression: str = "",

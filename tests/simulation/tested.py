@@ -544,7 +544,7 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("not every mark is a tip", "kainite.kinesis.read.prefetch:Prefetch.mark", _tip_at_once,
             "tests/kainite/kinesis/read/test_prefetch.py"
             "::test_only_a_mark_at_the_tip_is_one_and_a_later_mark_that_is_none_takes_nothing_back"),
-    _tested("hash keys without a lease", "kainite.leases.taking.taker:first_hole", answering(None),
+    _tested("hash keys without a lease", "kainite.leases.streams:first_hole", answering(None),
             "tests/kainite/leases/test_keeper.py"
             "::test_shards_to_be_read_are_known_while_their_leases_leave_no_hash_key_uncovered"),
     _tested("a unit of which more came is judged again", "kainite.owner.answering:unit_asked", _never_grown,

@@ -6,6 +6,7 @@ a lease that moves at a wrong moment costs a move, because each holder finds out
 
 from __future__ import annotations
 
+from kainite.leases.table.request_calls import owners_as_read
 from simulation.mutation import Instead, Mutation, answering, value
 
 HOLDING_TESTS = "tests/kainite/leases/holding/test_lease_requests.py"
@@ -20,9 +21,12 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("a restart is no failure", "kainite.worker.child_restart:ChildRestart.takes", answering(False),
          "tests/kainite/worker/test_child_restart.py"
          "::test_a_hung_child_is_ended_and_the_next_one_gets_its_records_again_and_nothing_is_blamed"),
-    _off("only its owner gives a lease away", f"{TABLE}.request_calls:owners_as_read",
+    _off("only its owner gives a lease away", f"{TABLE}.request_calls:_as_read",
          answering(("attribute_exists(leaseKey)", {})),
          f"{HOLDING_TESTS}::test_a_lease_that_was_lost_while_the_child_ended_is_not_given_away"),
+    _off("a late hand-off does nothing", f"{TABLE}.request_calls:_as_read", value(owners_as_read),
+         "tests/kainite/leases/table/test_request_calls.py"
+         "::test_a_hand_off_that_arrives_late_gives_away_no_lease_that_its_holder_has_taken_again"),
     _off("a lease that was moved stays", f"{TABLE}.lease:Lease.stays", value(property(lambda self: False)),
          "tests/kainite/leases/taking/test_choice.py"
          "::test_a_lease_that_was_moved_to_its_owner_is_not_stolen_and_another_one_is"),

@@ -11,8 +11,9 @@ reads several         as KCL's multi-stream mode writes lease keys:   ``account:
 Streams number their shards alike, so a shard's id alone names a shard of each. Neither the name of a stream nor the id
 of a shard has a colon. The time of creation tells a stream from one that replaced it under its name.
 
-Only three places take a key apart: the calls to Kinesis (:mod:`kainite.kinesis.client`), the items of the lease table
-(:mod:`kainite.leases.table.lease`) and what a child is told (:mod:`kainite.child`). All others compare keys as a whole.
+Few places take a key apart: the calls to Kinesis (:mod:`kainite.kinesis.client`), the items of the lease table
+(:mod:`kainite.leases.table.lease`), what a child is told (:mod:`kainite.child`), and who must know a shard's stream
+(:mod:`kainite.worker.daemon_streams`, :mod:`kainite.log.collecting.reported_shards`). Others compare keys as a whole.
 """
 
 from __future__ import annotations

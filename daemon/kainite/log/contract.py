@@ -43,6 +43,9 @@ NAMES_BYTES = 262_144
 ANSWERS_KEPT = 100
 """How many answers that nobody takes are kept: each poll of the inbox reads them, and an age would depend on clocks."""
 
+REQUESTS_AT_ONCE = 200
+"""How many requests are read at once: whoever may leave one may leave any number, and an item has up to 400 KB."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
@@ -207,7 +210,7 @@ class LogStore(Protocol):
         """Puts a request (retry, discard) into the partition's inbox; returns its id."""
 
     def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
-        """Returns the requests without an answer, oldest first: (id, request).
+        """Returns the oldest requests without an answer, at most :data:`REQUESTS_AT_ONCE`, oldest first: (id, request).
 
         Of the answers that nobody has taken, because the client is gone, the latest :data:`ANSWERS_KEPT` stay.
         """

@@ -225,6 +225,7 @@ class LogOwner:
         return await self._queue.position(shard_id)
 
     async def begin(self, at_ms: int, stream: str = "") -> int:
+        self._watermark.expect(stream)
         await self.write(lambda state: begin(state, at_ms, epoch_ms(), stream))
         return self.state.started.get(stream, at_ms)
 

@@ -90,7 +90,7 @@ def _delta(session: psycopg.Connection, table: ComparedTable, row: RowReport) ->
 def without(
     deltas: Sequence[Delta], signatures: Signatures, met: Collection[int]
 ) -> tuple[tuple[Delta, ...], tuple[Delta, ...]]:
-    """Parts deltas into those that can be applied without certain rows, and the others.
+    """Separates deltas into those that can be applied without certain rows, and the others.
 
     A delta that reads or writes what another one writes that is left out, such as a child of a row, is left out too.
 

@@ -3,7 +3,8 @@
 ``kainite replicate add`` and ``reload`` give a table a consistent point S of its own. Meanwhile the apply job *holds*
 the table's deltas: it writes them into ``kainite_held_delta`` instead of the table, in the transaction that applies the
 rest of their unit and acknowledges it. Deltas of other tables are applied as always. What is held of a large unit is
-several rows, the *pieces*, one behind the other, and the last one is marked: a value takes 1 GB at most.
+several rows, the *pieces*, in their order, and the last one is marked: a value takes 1 GB at most. Pieces of other
+units may stand between them, where their transactions ran at the same time.
 
 ===========  ==========================================================================================================
 state        means
@@ -151,7 +152,7 @@ READ_ALL: Final = """
 
 # The size of a long value is known without reading it.
 HELD_PLACES: Final = """
-    SELECT place, last, octet_length(deltas)::bigint AS size FROM kainite_held_delta
+    SELECT place, transaction_id AS tid, last, octet_length(deltas)::bigint AS size FROM kainite_held_delta
     WHERE log_partition = %s AND table_schema = %s AND table_name = %s ORDER BY place LIMIT %s"""
 
 HELD: Final = """

@@ -157,27 +157,21 @@ class TableLoad:
     def held(self) -> Sequence[HeldUnit]:
         """Returns the units that are held longest, whole: of these :data:`HELD_AT_ONCE`, or :data:`HELD_BYTES`."""
         found: list[HeldUnit] = []
-        pieces: list[Any] = []
-        for row in self._cursor().execute(table_ledger.HELD, (self._next_places(),)):
-            pieces.append(row)
-            if row.last:
-                places, contents = tuple(one.place for one in pieces), tuple(one.deltas for one in pieces)
-                found.append(HeldUnit(places, row.tid, row.uow, contents))
-                pieces = []
+        for pieces in _by_unit(self._cursor().execute(table_ledger.HELD, (self._next_places(),))):
+            places, contents = tuple(one.place for one in pieces), tuple(one.deltas for one in pieces)
+            found.append(HeldUnit(places, pieces[0].tid, pieces[0].uow, contents))
         return found
 
     def _next_places(self) -> list[int]:
         rows = self._cursor().execute(table_ledger.HELD_PLACES, (*self._place, _PIECES_AT_ONCE)).fetchall()
         places: list[int] = []
-        units = size = whole = 0
-        for row in rows:
-            places.append(row.place)
-            size += row.size
-            if row.last:
-                units, whole = units + 1, len(places)
-                if units == HELD_AT_ONCE or size >= HELD_BYTES:
-                    break
-        return places[:whole]
+        size = 0
+        for units, pieces in enumerate(_by_unit(rows), 1):
+            places += (one.place for one in pieces)
+            size += sum(one.size for one in pieces)
+            if units == HELD_AT_ONCE or size >= HELD_BYTES:
+                break
+        return places
 
     @contextmanager
     def nobody_applies(self) -> Iterator[None]:
@@ -196,3 +190,16 @@ class TableLoad:
 
     def _cursor(self) -> psycopg.Cursor[Any]:
         return self._connection.cursor(row_factory=namedtuple_row)
+
+
+def _by_unit(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yields the pieces of each unit whose last one is there, as soon as that comes.
+
+    Transactions that hold units at the same time take places in turns: between two pieces of one unit may be another's.
+    Of units that conflict all pieces of the later one come behind those of the earlier one, which was committed then.
+    """
+    begun: dict[int, list[Any]] = {}
+    for row in rows:
+        begun.setdefault(row.tid, []).append(row)
+        if row.last:
+            yield begun.pop(row.tid)

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from kainite.aws.dynamodb import Item, Value, binary, number, text, text_map, text_map_of
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
-from kainite.log.contract import ANSWERS_KEPT, Fork, LogHead, Slot
+from kainite.log.contract import ANSWERS_KEPT, REQUESTS_AT_ONCE, Fork, LogHead, Slot
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
 from kainite.store.dynamodb_items import (
@@ -316,12 +316,19 @@ class DynamoDBStore:
         return request_id
 
     def read_requests(self, partition: str) -> Sequence[tuple[str, Mapping[str, str]]]:
-        items = list(self._table.query(f"{partition}#Q", fields="p, s, r, a", strong=True))
+        answered: list[str] = []
+        requests: list[tuple[str, Mapping[str, str]]] = []
+        for item in self._table.query(f"{partition}#Q", fields="p, s, r, a", strong=True):
+            if "a" in item:
+                answered.append(item["s"]["S"])
+            elif "r" in item:
+                requests.append((item["s"]["S"], text_map_of(item, "r")))
+            if len(requests) == REQUESTS_AT_ONCE:
+                break
         # The latest answers stay for their clients; the others, whose clients are gone, are deleted.
-        answered = [item["s"]["S"] for item in items if "a" in item]
         if self._head_fields is None:  # the owner's store: who only looks may have no right to delete
             self._table.delete(f"{partition}#Q", answered[:-ANSWERS_KEPT])
-        return [(item["s"]["S"], text_map_of(item, "r")) for item in items if "r" in item and "a" not in item]
+        return requests
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
         self._table.set(f"{partition}#Q", request_id, "a", text_map(answer))

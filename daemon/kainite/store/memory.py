@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kainite.base.errors import LogCorruptError, LogUnavailableError
-from kainite.log.contract import ANSWERS_KEPT, Fork, LogHead, Slot
+from kainite.log.contract import ANSWERS_KEPT, REQUESTS_AT_ONCE, Fork, LogHead, Slot
 from kainite.log.format.entry import Batch
 from kainite.store.striping import passes, place, tail_of
 
@@ -155,7 +155,8 @@ class MemoryStore:
             for request_id in sorted(kept.answers)[:-ANSWERS_KEPT]:
                 del kept.answers[request_id]
                 kept.requests.pop(request_id, None)
-            return [item for item in sorted(kept.requests.items()) if item[0] not in kept.answers]
+            left = [item for item in sorted(kept.requests.items()) if item[0] not in kept.answers]
+            return left[:REQUESTS_AT_ONCE]
 
     def answer_request(self, partition: str, request_id: str, answer: Mapping[str, str]) -> None:
         with self._lock:

@@ -31,7 +31,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from kainite.aws import clients as aws
 from kainite.base.checkpoint import Checkpoint
-from kainite.base.errors import StreamError
+from kainite.base.errors import StreamError, StreamUnavailableError
 from kainite.base.logs import event
 from kainite.base.outage import wait_out
 from kainite.base.shard_key import ShardKey
@@ -186,9 +186,13 @@ class DaemonStreams:
         """Returns the seconds for which every stream keeps its records.
 
         Raises:
+            StreamUnavailableError: no stream is open at the moment.
             StreamError: as :meth:`identity`.
         """
-        return min(stream.client.retention() for stream in tuple(self._open.values()))
+        streams = tuple(self._open.values())
+        if not streams:
+            raise StreamUnavailableError("no stream is open")
+        return min(stream.client.retention() for stream in streams)
 
 
 def _spelled(settings: Settings) -> str:

@@ -33,6 +33,7 @@ from kainite.base.errors import (
     LeaseLostError,
     LeaseTableError,
     LogRequestError,
+    LogUnavailableError,
     StreamError,
 )
 from kainite.base.logs import event
@@ -203,8 +204,9 @@ class ShardConsumer:
         except LeaseLostError:
             self._set_interrupt(StateOutcome.LOST)
             return StateOutcome.LOST
-        except (ChildError, StreamError, LeaseTableError, LogRequestError) as error:
+        except (ChildError, StreamError, LeaseTableError, LogRequestError, LogUnavailableError) as error:
             # LogRequestError: another holder of the shard has appended meanwhile; reading begins behind its append.
+            # LogUnavailableError: a merge's other parent needs a first lease, and the log's beginning is not noted.
             await self._fail(error)
             return StateOutcome.FAILED
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
-from kainite.log.contract import ANSWERS_KEPT, NAMES_BYTES, Fork, LogHead, LogStore, Slot
+from kainite.log.contract import ANSWERS_KEPT, NAMES_BYTES, REQUESTS_AT_ONCE, Fork, LogHead, LogStore, Slot
 from kainite.log.format.entry import Batch
 from kainite.store.memory import without_data
 from support.dynamodb_doubles import on_each_store
@@ -270,6 +270,13 @@ class TestRequests:
         assert list(store.read_requests(P)) == [(second, {"action": "discard", "uow": "T-2"})]
         assert store.take_answer(P, first) == {"result": "ok"}
         assert store.take_answer(P, first) is None
+
+    def test_many_requests_are_read_some_at_a_time_the_oldest_first(self, store: LogStore) -> None:
+        ids = [store.put_request(P, {"uow": f"T-{number}"}) for number in range(REQUESTS_AT_ONCE + 2)]
+        assert [request_id for request_id, _ in store.read_requests(P)] == ids[:-2]
+        for request_id in ids[:2]:
+            store.answer_request(P, request_id, {"result": "ok"})
+        assert [request_id for request_id, _ in store.read_requests(P)] == ids[2:]
 
     def test_answers_that_nobody_takes_are_deleted_oldest_first(self, store: LogStore) -> None:
         ids = [store.put_request(P, {"action": "retry", "uow": f"T-{number}"}) for number in range(ANSWERS_KEPT + 30)]

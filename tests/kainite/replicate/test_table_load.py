@@ -133,3 +133,28 @@ def test_what_is_held_is_given_in_whole_units_within_a_bound(
     # The end of the fourth unit is not there: nobody but a transaction that is under way could see this.
     assert [(one.tid, len(one.pieces)) for one in load.held()] == [(3, 1)]
     assert not table_load.is_full(load.held())
+
+
+def test_pieces_of_units_that_were_held_at_the_same_time_stay_with_their_units(
+    target: psycopg.Connection, postgres: str
+) -> None:
+    """Writes pieces of two units in turns, as two tasks of a micro-batch do: a piece takes the place that is next."""
+    load = begun(target)
+    with psycopg.connect(postgres) as one, psycopg.connect(postgres) as other:
+        for session, tid, last, piece in ((one, 1, False, b"a"), (other, 2, False, b"b"), (one, 1, True, b"A")):
+            hold(session, tid, last, piece)
+        one.commit()
+        assert [(unit.tid, unit.pieces) for unit in load.held()] == [(1, (b"a", b"A"))]
+        hold(other, 2, True, b"B")
+        other.commit()
+    found = load.held()
+    assert [(unit.tid, unit.uow, unit.pieces) for unit in found] == [
+        (1, "pg-1-0/10", (b"a", b"A")),
+        (2, "pg-2-0/10", (b"b", b"B")),
+    ]
+    assert [unit.places for unit in found] == [(1, 3), (2, 4)]
+
+
+def hold(session: psycopg.Connection, tid: int, last: bool, piece: bytes) -> None:
+    values = ["public"], ["item"], [tid], [f"pg-{tid}-0/10"], [last], [piece]
+    session.execute(table_ledger.HOLD, ("log/0", *values))

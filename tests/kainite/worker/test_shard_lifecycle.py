@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from kainite.base.errors import LogUnavailableError
 from kainite.child.json_lines.records import render_process_records
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.shard_source import polling
-from kainite.leases.keeper import Gained
+from kainite.kinesis.shards import Shard
+from kainite.leases.keeper import Gained, HeldLease, LeaseKeeper
 from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.observe.metric import Metric
@@ -125,6 +127,26 @@ async def test_a_child_that_never_checkpoints_at_the_end_is_tried_ever_more_slow
     assert "call checkpoint() without a sequence number in shardEnded" in str(failures[0]["error"])
     assert transcript_actions(transcript)[:6] == ["initialize", "processRecords", "shardEnded"] * 2
     assert not events(caplog, "poison batch")
+
+
+async def test_a_shard_end_whose_first_leases_wait_for_the_log_is_tried_again(
+    ending: World, double: KinesisDouble, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Holds a daemon up while the log has no owner: a merge's other parent may need a first lease."""
+    really, left = LeaseKeeper.shard_ended, [LogUnavailableError("the log did not note when reading begins")]
+
+    async def shard_ended(keeper: LeaseKeeper, held: HeldLease, children: Sequence[Shard]) -> None:
+        if left:
+            raise left.pop()
+        await really(keeper, held, children)
+
+    monkeypatch.setattr(LeaseKeeper, "shard_ended", shard_ended)
+    async with ending.consumer(scripted(AT_THE_END)) as (consumer, task):
+        double.split(SHARD)
+        await asyncio.wait_for(asyncio.shield(task), LIMIT)
+        assert consumer.state is ConsumerState.COMPLETE
+    assert ending.stored_checkpoint() == "SHARD_END"
+    assert "did not note" in str(events(caplog, "shard failed")[0]["error"])
 
 
 async def test_a_lease_lost_while_the_shard_ends_is_no_fault_of_the_child(

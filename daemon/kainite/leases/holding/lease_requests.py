@@ -4,9 +4,10 @@ The renewer looks after each renewal; the request came with the renewal's answer
 consumer carries it out: :class:`~.held_leases.RestartWanted` and :class:`~.held_leases.HandingOver` tell it so.
 
 A move ends with one write, the hand-off, after the child has ended and the lease is none of this worker's leases any
-more. If that write meets other owners, the lease was lost. If it meets another request, the lease is released, and
-anybody may take it, this worker too. If it is not answered, the lease is left as it is: in the target's name, which
-takes it, or in this worker's, which takes it again and says so.
+more. It is written only if the lease and its request are as this worker has them. Otherwise, and where it is not
+answered, the lease is left as it is: in another worker's name, since it was lost; in the target's, which takes it; or
+in this worker's, which takes it again and says so. A hand-off that arrives behind that take does nothing, since the
+take has raised the counter. A release would not be safe in that way, so there is none.
 """
 
 from __future__ import annotations
@@ -80,8 +81,6 @@ class LeaseRequests:
             after = moving.now(RequestState.HANDED, counter=held.lease.counter + 1)
             try:
                 moved = await asyncio.to_thread(self._table.requests.move, held.lease, moving, after)
-                if moved is None:
-                    await asyncio.to_thread(self._table.evict, held.lease)
             finally:
                 self._held_leases.end_release(held.shard_id)
         event(

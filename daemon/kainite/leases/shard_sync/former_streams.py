@@ -12,6 +12,7 @@ the stream is put back                         its leases are taken again, at th
 another worker leads                           the time begins anew: it is counted in memory
 a crash between two deletions                  the next leader deletes the rest
 a host with an old file reads it               its renewals begin the time anew
+a lease is taken after the leader's scan       it stays: a lease is deleted only as it was scanned, by its counter
 =============================================  =======================================================================
 
 Where the watermark ends units (``uowEnd=watermark``), a lease that is not at SHARD_END stays: without it the watermark
@@ -28,7 +29,6 @@ from collections.abc import Callable, Collection, Sequence
 from kainite.base.checkpoint import SHARD_END
 from kainite.base.liveness import Sighting, observe
 from kainite.base.logs import event
-from kainite.leases.shard_sync.cleanup import delete_leases
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 
@@ -71,9 +71,11 @@ class FormerStreams:
             event(logger, logging.WARNING, "leases of another stream", stream=stream, leases=len(others[stream]),
                   deleted_after=after)  # fmt: skip
         former = [stream for stream, seen in self._seen.items() if seen.expired(now, after)]
-        keys = [lease.key for stream in former for lease in others[stream] if self._may_go(lease)]
-        delete_leases(self._table, keys)
-        return bool(keys)
+        going = [lease for stream in former for lease in others[stream] if self._may_go(lease)]
+        for lease in going:
+            if self._table.delete_unchanged(lease):
+                event(logger, logging.INFO, "lease deleted", shard=lease.key)
+        return bool(going)
 
     def _may_go(self, lease: Lease) -> bool:
         return lease.checkpoint == SHARD_END or not self._keep_unread

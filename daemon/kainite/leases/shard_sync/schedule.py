@@ -31,7 +31,7 @@ from kainite.leases.shard_sync.cleanup import completed, delete_leases
 from kainite.leases.shard_sync.former_streams import FormerStreams
 from kainite.leases.shard_sync.stream_sync import StreamSync
 from kainite.leases.stance import Stance
-from kainite.leases.streams import of_streams
+from kainite.leases.streams import StreamsById, of_streams
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.meter import Meter
@@ -120,17 +120,17 @@ class ShardSyncSchedule:
             for sync in self._syncs.values():
                 sync.rest()
             return bool(keys), None
-        changed, failure = await self._sync(leases)
+        changed, failure = await self._sync(leases, streams)
         self._tell()
         if any(streams):
             after = settings.former_streams_after
             changed |= await asyncio.to_thread(self._former.clean_up, leases, streams, after)
         return changed or bool(keys), failure
 
-    async def _sync(self, leases: Sequence[Lease]) -> tuple[bool, _Failure | None]:
+    async def _sync(self, leases: Sequence[Lease], streams: StreamsById) -> tuple[bool, _Failure | None]:
         changed: bool = False
         failure: _Failure | None = None
-        for stream, read in self._settings.streams.items():
+        for stream, read in streams.items():
             mine, clean_up = of_streams(leases, (stream,)), self._settings.leases.cleanup_completed
             try:
                 changed |= await self._syncs[stream].run(read, mine, clean_up=clean_up)

@@ -208,6 +208,20 @@ class LeaseTable:
             "DeleteItem", lambda: self._dynamodb.delete_item(TableName=self.name, Key={"leaseKey": text(key)})
         )
 
+    def delete_unchanged(self, lease: Lease) -> bool:
+        """Deletes a lease; returns False when it was taken or written since it was read, or is gone."""
+        request: dict[str, Any] = {
+            "TableName": self.name,
+            "Key": {"leaseKey": text(lease.key)},
+            "ConditionExpression": "leaseCounter = :counter",
+            "ExpressionAttributeValues": {":counter": number(lease.counter)},
+        }
+        try:
+            self._calls.call("DeleteItem", lambda: self._dynamodb.delete_item(**request))
+        except ConditionFailedError:
+            return False
+        return True
+
     def _renew(self, lease: Lease, throughput: float | None) -> Lease:
         update, values = "SET leaseCounter = :next", _counters(lease)
         condition = "leaseCounter = :counter"

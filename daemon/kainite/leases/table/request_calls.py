@@ -51,14 +51,16 @@ class RequestCalls:
     def move(self, lease: Lease, request: LeaseRequest, after: LeaseRequest) -> Lease | None:
         """Gives a lease to the worker that ``request`` names; its holder has ended its work on it.
 
-        Returns None when the owners or the request have changed since they were read.
+        Returns None when the lease was written, or its request has changed, since they were read. The counter is part
+        of the condition: a write that arrives when its sender waits no more, and has taken the lease again, does
+        nothing.
 
         Args:
             lease: as last written by its holder.
             request: as it was read.
             after: as it is from now on.
         """
-        condition, values = owners_as_read(lease)
+        condition, values = _as_read(lease)
         values |= {
             ":new": text(request.to), ":one": number(1),
             ":before": text(request.as_text()), ":after": text(after.as_text()),
@@ -87,3 +89,9 @@ def owners_as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
         if owner:
             values[placeholder] = text(owner)
     return " AND ".join(terms), values
+
+
+def _as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
+    """Returns the condition that nobody has written a lease since it was read, and its values."""
+    condition, values = owners_as_read(lease)
+    return f"{condition} AND leaseCounter = :counter", {**values, ":counter": number(lease.counter)}

@@ -46,6 +46,8 @@ shards are read from LATEST, or AT_TIMESTAMP         a unit whose commit is not 
 a shard is split or merged                           the parent stays where it was closed until it is at SHARD_END; its
                                                      children have leases by then, and count until they are read
 an old report (a daemon that was cut off)            it names parents in place of their children: the watermark stays
+a stream is added                                    it counts from before its beginning is durable, whoever does
+                                                     not know it yet (:mod:`.reported_shards`)
 a wall clock jumps                                   no effect, but for the source's own
 ===================================================  ============================================================
 """
@@ -61,6 +63,7 @@ import msgspec
 
 from kainite.base.clock import boot_seconds
 from kainite.log.client import ReadingReport
+from kainite.log.collecting.reported_shards import ReportedShards
 from kainite.log.format.entry import Fault
 from kainite.log.state.ended_units import is_late_name, late_name
 from kainite.log.state.folded import FoldedLog
@@ -111,6 +114,7 @@ class Watermark:
 
     def __init__(self, clock: Callable[[], float] = boot_seconds) -> None:
         self._clock = clock
+        self._reported = ReportedShards(clock)
         self._shards: frozenset[str] = frozenset()
         self._tips: dict[str, float] = {}  # by this clock, seconds
         self._waiting: frozenset[str] = frozenset()
@@ -118,10 +122,14 @@ class Watermark:
         self._ahead = -math.inf  # of Kinesis' clock before this one at _ahead_at, at least, milliseconds
         self._ahead_at = 0.0
 
+    def expect(self, stream: str) -> None:
+        """Lets a stream count whose beginning is about to be noted (:mod:`.reported_shards`)."""
+        self._reported.expect(stream)
+
     def report(self, report: ReadingReport) -> None:
         """Takes a reader's report."""
         now = self._clock()
-        self._shards, self._waiting = report.shards, report.waiting
+        self._shards, self._waiting = self._reported.after(report.shards), report.waiting
         for shard, age in report.tips.items():
             self._tips[shard] = max(self._tips.get(shard, -math.inf), now - max(0.0, age))
         for shard, arrived in report.arrived.items():

@@ -84,7 +84,7 @@ def test_a_truncate_is_a_change_of_each_of_its_tables() -> None:
 
 
 def test_a_units_name_tells_its_place_in_the_wal() -> None:
-    """A repair stands where a transaction would that committed at its point."""
+    """Checks that a repair stands where a transaction would that committed at its point."""
     assert commit_lsn_of(SourceTransaction(754, 0x2_017184C0, 0).uow) == 0x2_017184C0
     assert commit_lsn_of("repair-20261123T143015Z-4f2a-2/17184C0") == 0x2_017184C0
     others = ("T-17", "missing:4", "repair-4f2a-2/17184C0", "pg-754-2/17184C0-fixed", "my-pg-754-2/17184C0")

@@ -144,7 +144,7 @@ async def test_the_end_of_a_shard_whose_lease_is_gone_makes_no_ghost(
 async def test_a_shard_that_had_no_lease_when_the_log_began_is_read_before_its_children(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:
-    """A worker died between the first leases; the log began; then the shard without a lease was split."""
+    """Has a worker die between the first leases; the log begins; then the shard without a lease is split."""
     table.put_new(Lease(FIRST, checkpoint=LATEST))
     begun = Begun(double)
     double.split(SECOND)
@@ -165,7 +165,7 @@ async def test_a_shard_that_was_closed_before_the_log_began_gets_no_lease(
 async def test_the_stream_is_listed_when_the_beginning_is_durable(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:
-    """A listing from before it may have shards as open that are closed after it: their children would be left out."""
+    """Shows why: a listing from before it may have shards as open that are closed after it, without their children."""
     left: list[str] = []
     await create_missing(table, stream, NEWEST, (), Begun(double, lambda: left.extend(double.split(FIRST))))
     assert checkpoints(table) == {FIRST: LATEST, SECOND: LATEST}
@@ -197,7 +197,7 @@ async def test_a_log_that_does_not_note_its_beginning_makes_no_first_leases(
 async def test_leases_of_another_application_need_no_beginning(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:
-    """Reading goes on at checkpoints, where the log has nothing to note: its beginning would make units late."""
+    """Checks that reading goes on at checkpoints: the log has nothing to note, and its beginning would delay units."""
     for key in (FIRST, SECOND):
         table.put_new(Lease(key, checkpoint=Checkpoint("17")))
     double.split(FIRST)

@@ -75,3 +75,14 @@ def test_what_is_not_read_to_its_end_stays_where_the_watermark_needs_it(filled: 
     clock.time += AFTER
     assert look()
     assert [lease.checkpoint for lease in filled.scan() if lease.stream == OTHER] == [TRIM_HORIZON]
+
+
+def test_a_lease_that_was_taken_since_the_scan_stays(filled: LeaseTable, clock: Clock) -> None:
+    """Holds where the stream is put back at that moment, and where the leader was frozen after its scan."""
+    former, scanned = FormerStreams(filled, False, clock), filled.scan()
+    former.clean_up(scanned, (OURS,), AFTER)
+    lease = next(lease for lease in scanned if lease.stream == OTHER and lease.checkpoint != SHARD_END)
+    taken = filled.take(lease, "with the new file")
+    clock.time += AFTER
+    former.clean_up(scanned, (OURS,), AFTER)
+    assert [lease for lease in filled.scan() if lease.stream == OTHER] == [taken]

@@ -49,3 +49,14 @@ def test_who_else_takes_a_lease_ends_its_stay(table: LeaseTable) -> None:
     other = table.take(again, "other")
     assert other is not None
     assert other.moved_to is None
+
+
+def test_a_hand_off_that_arrives_late_gives_away_no_lease_that_its_holder_has_taken_again(table: LeaseTable) -> None:
+    """Sends the write behind the next acquisition: its sender had stopped waiting for it, and has a child again."""
+    table.put_new(LEASE)
+    asked = table.requests.ask("s", WORKING)
+    assert asked is not None
+    again = table.take(asked, "old")
+    assert again is not None
+    assert table.requests.move(asked, WORKING, HANDED) is None
+    assert table.get("s") == again

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from kainite.kinesis.client import StreamClient
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
+from kainite.leases.streams import only
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.leases.table.request import LeaseRequest, RequestKind, RequestState
@@ -21,9 +23,12 @@ def states(table: LeaseTable) -> dict[str, RequestState | None]:
     return {lease.key: lease.request.state if lease.request else None for lease in table.scan()}
 
 
-async def test_what_is_meant_for_this_worker_alone_is_answered_and_expected_for_a_while(table: LeaseTable) -> None:
+async def test_what_is_meant_for_this_worker_alone_is_answered_and_expected_for_a_while(
+    table: LeaseTable, stream: StreamClient
+) -> None:
     clock = Clock()
-    settings = CurrentSettings(LeaseSettings("app", table.name, "me", failover=12, max_leases=1), STREAM, {})
+    leases = LeaseSettings("app", table.name, "me", failover=12, max_leases=1)
+    settings = CurrentSettings(leases, STREAM, only(stream, STREAM))
     held = HeldLeases(settings, clock, SILENT)
     moves = MovesHere(table, held, settings, clock)
     assert moves.rest is None
@@ -43,6 +48,14 @@ async def test_what_is_meant_for_this_worker_alone_is_answered_and_expected_for_
     asked(table, "full", "me")
     await moves.answer(table.scan(), None)
     assert (states(table)["more"], states(table)["full"]) == (RequestState.REFUSED, RequestState.ASKED)
+
+
+async def test_a_lease_of_a_stream_that_is_not_read_here_is_refused(table: LeaseTable) -> None:
+    settings, clock = CurrentSettings(LeaseSettings("app", table.name, "me"), STREAM, {}), Clock()
+    moves = MovesHere(table, HeldLeases(settings, clock, SILENT), settings, clock)
+    asked(table, "1:other:2:shardId-0", "me")
+    await moves.answer(table.scan(), None)
+    assert states(table) == {"1:other:2:shardId-0": RequestState.REFUSED}
 
 
 async def test_who_takes_no_lease_refuses_with_the_reason(table: LeaseTable) -> None:

@@ -142,6 +142,17 @@ class TestTheWatermark:
         assert shards.watermark.held_by().shard in {"s2", "s3"}
         assert shards.report(tips={"s1": 0.0, "s2": 0.0, "s3": 0.0}, shards={"s1", "s2", "s3"}) > NOON + 59_000
 
+    def test_a_stream_that_is_added_holds_it_although_a_daemon_that_does_not_know_it_tells_last(self) -> None:
+        shards, old, new = Shards(), {"1:a:1:s0"}, {"1:a:1:s0", "1:b:1:s0"}
+        before = shards.report(tips={"1:a:1:s0": 0.0}, arrived={"1:a:1:s0": NOON}, shards=old)
+        shards.watermark.expect("1:b:1")
+        shards.now += 20
+        assert shards.report(tips={"1:a:1:s0": 0.0}, shards=old) <= before
+        assert shards.report(shards=new) == -math.inf
+        assert shards.report(tips={"1:a:1:s0": 0.0}, shards=old) == -math.inf
+        assert shards.watermark.held_by() == Held("1:b:1:s0", None)
+        assert shards.report(tips={"1:b:1:s0": 0.0}, shards=new) > NOON + 19_000
+
 
 class Log:
     """Entries as they were decided, with the state that decided them."""
@@ -503,6 +514,32 @@ class TestAnOwner:
             (entry,) = [one for batch in store.read_batches("0", late.entries[0], late.entries[0], strong=True)
                         for tid, one in batch.entries_from(late.entries[0]) if tid == late.entries[0]]  # fmt: skip
             assert [delta.key for delta in deltas_of(entry)] == [{"id": 3}]
+
+    async def test_releases_nothing_by_reports_that_lack_a_stream_that_has_begun(self) -> None:
+        """Holds a unit that comes through both streams, while a daemon has not read the changed settings."""
+        store, rules, first, added = MemoryStore(), replace(RULES, grace=0.0), "1:a:1:s0", "1:b:1:s0"
+        old = ReadingReport(frozenset({first}), {}, {first: 0.0}, {first: NOON})
+        async with owned_log(store, self.SETTINGS, rules) as owner:
+            owner.judge_by(CurrentCatalogue(lambda: None, None, interval=0.0))
+            owner.report(old)
+            await owner.begin(1, "1:b:1")
+            await append_next(owner, first, Position(1), Position(1), (part("T", 1),))
+            looks = list[ReadingReport]()
+
+            def tell() -> None:
+                looks.append(old)
+                owner.report(old)
+
+            with owner.asking(tell):
+                owner.report(old)
+                await until(lambda: len(looks) >= 3 or not owner.state.open)
+            assert list(owner.state.open) == ["T"]
+            await append_next(owner, added, Position(1), Position(1), (part("T", 2),))
+            owner.report(ReadingReport(frozenset({first, added}), {}, {first: 0.0, added: 0.0}, {first: NOON}))
+            await until(lambda: owner.state.find("T") is not None)
+            unit = owner.state.find("T")
+            assert unit is not None
+            assert unit.count == 2
 
     async def test_refuses_a_retry_of_a_late_unit_of_which_more_came_while_it_was_judged(
         self, monkeypatch: pytest.MonkeyPatch

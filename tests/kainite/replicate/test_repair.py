@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event
 from typing import Any, cast
 
 import pytest
 
-from kainite.base.errors import LogRequestError
+from kainite.base.errors import LogRequestError, LogUnavailableError, StoppedError
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.log.format.entry import OperationResult
 from kainite.operations.carrying_out import Operations
 from kainite.operations.operation import OperationOutcome, RepairRows
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.ends_compared import tables_to_compare
-from kainite.replicate.repair import Repair, RepairOutcome
+from kainite.replicate.known_rows import Explanation
+from kainite.replicate.repair import TRIES, Repair, RepairOutcome
 from kainite.replicate.repaired_rows import to_repair
+from kainite.replicate.row_merge import RowDifference
+from kainite.replicate.verify_report import RowReport
 from kainite.settings import Settings
 from support.comparisons import compared
 from support.replica import Replica, replica
@@ -164,3 +169,66 @@ def test_a_unit_that_fails_keeps_its_rows_from_the_repair(source: SourceSlot, po
         outcome = repaired(made, ends)
         assert (outcome.rows, outcome.status) == (3, "committed")
         assert compared(ends).verdict == "known"
+
+
+def test_a_repair_of_which_every_row_always_changes_repairs_nothing(source: SourceSlot, postgres: str) -> None:
+    def meanwhile() -> None:
+        commit(made, source, "UPDATE customer SET vip = NOT vip WHERE id = 5")
+
+    with living(source, postgres) as (made, ends):
+        run(postgres, "UPDATE customer SET name = 'wrong' WHERE id = 5")
+        outcome = repaired(made, ends, meanwhile)
+        assert outcome == RepairOutcome("", 0, (("public.customer", {"id": 5}),))
+        assert outcome.applied
+        assert outcome.sentence == "nothing was repaired: other units change the rows all the time"
+
+
+def test_a_repair_that_the_owner_refuses_is_tried_again_only_where_units_are_in_the_way(
+    source: SourceSlot, postgres: str
+) -> None:
+    asked: list[RepairRows] = []
+    answers: list[frozenset[int] | None] = [frozenset()] * TRIES
+
+    def refusing(request: RepairRows) -> OperationOutcome:
+        asked.append(request)
+        return OperationOutcome(OperationResult.REFUSED, "the log is closed", met=answers[len(asked) - 1])
+
+    with living(source, postgres) as (made, ends):
+        run(postgres, "UPDATE customer SET name = 'wrong' WHERE id = 5")
+        with pytest.raises(LogRequestError, match=f"no repair after {TRIES} tries: the log is closed"):
+            repaired(made, ends, ask=refusing)
+        assert (len(asked), len({request.name for request in asked})) == (TRIES, TRIES)
+        asked.clear()
+        answers[0] = None
+        with pytest.raises(LogRequestError, match="the repair was refused: the log is closed"):
+            repaired(made, ends, ask=refusing)
+        assert len(asked) == 1
+
+
+def test_a_point_that_does_not_come_into_the_log_ends_the_repair_unasked(source: SourceSlot, postgres: str) -> None:
+    """Waits in vain, then until it is stopped: nobody extracts what the source commits."""
+    stop = Event()
+    with replica(source, postgres, TABLES) as made:
+        run(source.url, FILL)
+        made.catch_up(1)
+        with pytest.raises(LogUnavailableError, match="the point has not come into the log"):
+            idle_repair(made, ReplicaEnds(source, postgres, LOG), wait=0.3).run([CUSTOMER])
+        stopped = idle_repair(made, ReplicaEnds(source, postgres, LOG), stop=stop, before_asking=stop.set)
+        with pytest.raises(StoppedError):
+            stopped.run([CUSTOMER])
+        assert list(made.store.read_requests("0")) == []
+
+
+CUSTOMER = RowReport("public.customer", {"id": "5"}, RowDifference.CHANGED, Explanation.NONE, 1, (), (), ())
+
+
+def idle_repair(made: Replica, ends: ReplicaEnds, wait: float = 60.0, **more: Any) -> Repair:
+    tables = {table.name: table for table in tables_to_compare(ends, ())[0]}
+    return Repair(ends, made.store, "0", tables, tables_of(ends.target), asking(made), wait, 10.0, **more)
+
+
+@pytest.mark.parametrize(("status", "applied"), [("committed", True), ("failed: no room", False), ("", False)])
+def test_a_repair_is_applied_when_its_unit_is_committed(status: str, applied: bool) -> None:
+    outcome = RepairOutcome("repair-1", 1_234, status=status)
+    assert outcome.applied is applied
+    assert outcome.sentence == f"unit repair-1 of the log sets 1,234 rows to what the source has: {status}"

@@ -1,0 +1,53 @@
+"""Which shards are to be read while some daemons do not know a stream that was added."""
+
+from __future__ import annotations
+
+from kainite.log.collecting.reported_shards import STALE_S, ReportedShards
+
+
+class Reports:
+    """Reports of several daemons, and a clock that shows anything."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.reported = ReportedShards(lambda: self.now)
+
+    def tell(self, *shards: str) -> set[str]:
+        return set(self.reported.after(frozenset(shards)))
+
+
+def test_of_one_stream_a_report_takes_the_place_of_the_one_before() -> None:
+    reports = Reports()
+    reports.reported.expect("")
+    assert reports.tell("s0", "s1") == {"s0", "s1"}
+    assert reports.tell("s2") == {"s2"}
+    assert reports.tell() == set()
+
+
+def test_a_stream_that_some_daemon_names_counts_although_others_do_not() -> None:
+    reports = Reports()
+    assert reports.tell("1:a:1:s0", "1:b:1:s0") == {"1:a:1:s0", "1:b:1:s0"}
+    assert reports.tell("1:a:1:s0") == {"1:a:1:s0", "1:b:1:s0"}
+    assert reports.tell("1:a:1:s0", "1:b:1:s1") == {"1:a:1:s0", "1:b:1:s1"}, "a split"
+    assert reports.tell("1:a:1:s1") == {"1:a:1:s1", "1:b:1:s1"}
+
+
+def test_a_stream_whose_beginning_is_noted_counts_before_anybody_names_it() -> None:
+    reports = Reports()
+    reports.tell("1:a:1:s0")
+    reports.reported.expect("1:b:1")
+    assert reports.tell("1:a:1:s0") == {"1:a:1:s0", "1:b:1:?"}
+    assert reports.tell("1:a:1:s0", "1:b:1:s0") == {"1:a:1:s0", "1:b:1:s0"}
+    reports.reported.expect("1:b:1")
+    assert reports.tell("1:a:1:s0") == {"1:a:1:s0", "1:b:1:s0"}
+
+
+def test_a_stream_that_is_read_to_its_end_counts_no_more_after_a_time() -> None:
+    reports = Reports()
+    reports.tell("1:a:1:s0", "1:b:1:s0")
+    reports.now += STALE_S - 1
+    assert "1:b:1:s0" in reports.tell("1:a:1:s0")
+    reports.now += 1
+    assert reports.tell("1:a:1:s0") == {"1:a:1:s0"}
+    reports.reported.expect("1:b:1")
+    assert reports.tell("1:a:1:s0") == {"1:a:1:s0", "1:b:1:?"}, "it is added again"
