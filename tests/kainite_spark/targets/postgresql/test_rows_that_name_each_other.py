@@ -107,3 +107,20 @@ def test_a_row_that_is_missing_is_refused(stores: Stores) -> None:
     [outcome] = store.apply(unit)
     assert outcome.status == "failed"
     assert len(left(store)) == 5
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_rows_in_two_partitions_go_together_by_the_name_of_the_whole(stores: Stores, whole: bool) -> None:
+    """Deletes rows by the name of the whole, and shows that nothing is lost where the partitions' names refuse it."""
+    store = stores.open(
+        f"""
+        CREATE TABLE tree (id integer PRIMARY KEY, up integer REFERENCES tree) PARTITION BY LIST (id);
+        CREATE TABLE p1 PARTITION OF tree FOR VALUES IN (1);
+        CREATE TABLE p2 PARTITION OF tree DEFAULT;
+        {SEEN}""",
+        apply=FIRE,
+    )
+    gone = [store.delete("tree" if whole else name, id=n) for n, name in ((1, "p1"), (2, "p2"), (3, "p2"))]
+    [outcome] = store.apply(numbered(store, 1, *gone))
+    assert outcome.status == ("committed" if whole else "failed")
+    assert len(left(store)) == (2 if whole else 5)
