@@ -609,6 +609,11 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{AFTER_ACTIONS_TESTS}::test_an_image_in_the_middle_of_the_actions_does_not_name_the_parent_that_is_gone"),
     _tested("only a row that goes may be missing", f"{AFTER_ACTIONS}:_Later.deleted", answering(True),
             f"{AFTER_ACTIONS_TESTS}::test_a_row_that_the_unit_deletes_in_the_end_may_be_missing"),
+    _tested("a value that a row has again is not gone", f"{AFTER_ACTIONS}:_Gone.give", answering(None),
+            f"{AFTER_ACTIONS_TESTS}::test_values_whose_equality_is_not_known_are_gone_as_they_are_spelled"),
+    _tested("deletes whose actions may meet stay apart", f"{STATEMENTS}.steps:Stepper.commute", answering(True),
+            "tests/kainite_spark/targets/statements/test_planner.py"
+            "::test_deletes_whose_actions_may_meet_in_one_row_are_no_run"),
     *(
         ShownByTest(mutation, test)
         for mutation, test in (

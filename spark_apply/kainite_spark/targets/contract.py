@@ -91,7 +91,10 @@ class TargetSession(Protocol):
         """
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
-        """Applies one unit, delta by delta in the source's order; raises as :meth:`apply`."""
+        """Applies one unit, delta by delta in the source's order; raises as :meth:`apply`.
+
+        What foreign keys refuse so, a target may try once more with consecutive rows that name each other together.
+        """
 
     def close(self) -> None:
         """Closes the connection. May be called again."""

@@ -106,6 +106,11 @@ def about_own_tables(error: psycopg.Error) -> TargetError:
     return TargetUnavailableError(f"PostgreSQL: {_described(error, None)}")
 
 
+def is_about_foreign_key(error: BaseException | None) -> bool:
+    """Returns whether a foreign key refuses what was done; before PostgreSQL 18 a RESTRICT says so as any other."""
+    return isinstance(error, psycopg.errors.ForeignKeyViolation | psycopg.errors.RestrictViolation)
+
+
 def _passing(error: psycopg.Error, table: str | None) -> TargetError | None:
     """Returns the error if what it tells may pass by itself."""
     state = error.sqlstate

@@ -48,7 +48,7 @@ from kainite_spark.targets.postgresql import ledger
 from kainite_spark.targets.postgresql.claims import WriteClaim, claim_of
 from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
-from kainite_spark.targets.postgresql.errors import about_own_tables, about_units
+from kainite_spark.targets.postgresql.errors import about_own_tables, about_units, is_about_foreign_key
 from kainite_spark.targets.postgresql.firing_hooks import KnownHooks, firing, found_hooks, reached
 from kainite_spark.targets.postgresql.hook_switch import not_ours_to_disable, switch_off, switch_on, switched_off
 from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnits, is_cut_over, refuse_while_loading
@@ -130,7 +130,19 @@ class PostgresSession:
             )
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
-        self._apply_new(fence, (unit,), lambda new, _: self._planner.one_by_one(new.units[0]))
+        """Applies a unit change by change; rows that name each other together, if a foreign key refuses them alone.
+
+        A source with the same foreign key has made such changes by one statement, or has deferred the check.
+        """
+        try:
+            self._apply_new(fence, (unit,), lambda new, _: self._planner.one_by_one(new.units[0]))
+        except TargetRejectedError as refused:
+            if not is_about_foreign_key(refused.__cause__) or not self._planner.has_runs(unit):
+                raise
+            try:
+                self._apply_new(fence, (unit,), lambda new, _: self._planner.in_runs(new.units[0]))
+            except TargetRejectedError:
+                raise refused from refused.__cause__
 
     def catch_up(self, claim: WriteClaim, units: Sequence[Unit]) -> None:
         """Applies what was held of units, change by change, in one transaction; raises as :meth:`apply`."""

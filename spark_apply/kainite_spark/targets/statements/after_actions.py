@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.touched.plan import TablePlan
+from kainite_spark.targets.statements.self_reference import KeyValue, key_value
 
 PlanOf: TypeAlias = Callable[[str], TablePlan[str]]
 _IN_PLACE = (Operation.UPDATE, Operation.DELETE)
@@ -45,7 +46,7 @@ def fitted(deltas: Sequence[Delta], plan_of: PlanOf, reached: Sequence[Delta]) -
     Raises:
         DeltaError: a table is unknown, or a key value does not fit its column.
     """
-    later, gone, acted = _Later.of(deltas, plan_of, reached), set[str](), False
+    later, gone, acted = _Later.of(deltas, plan_of, reached), _Gone(), False
     for place, delta in enumerate(deltas):
         plan = plan_of(delta.table)
         if acted and delta.op in _IN_PLACE:
@@ -56,6 +57,26 @@ def fitted(deltas: Sequence[Delta], plan_of: PlanOf, reached: Sequence[Delta]) -
             yield FittedDelta(delta)
         acted = acted or plan.acts(delta)
         _note(delta, plan, gone)
+
+
+@dataclass(slots=True)
+class _Gone:
+    """The values that foreign keys name and that no row has any more, by their tokens.
+
+    Opaque values have one token, and are told apart by how they are spelled. Two that are spelled differently may be
+    equal: one that a row gets may be any of those that are gone.
+    """
+
+    values: dict[str, set[KeyValue]] = field(default_factory=dict)
+
+    def take(self, value: KeyValue) -> None:
+        self.values.setdefault(value[0], set()).add(value)
+
+    def give(self, value: KeyValue) -> None:
+        self.values.pop(value[0], None)
+
+    def has(self, value: KeyValue | None) -> bool:
+        return value is not None and value in self.values.get(value[0], ())
 
 
 @dataclass(slots=True)
@@ -96,7 +117,7 @@ class _Later:
         taking = (parent.key for parent in self.plans[place].parents if parent.takes_along)
         return id(delta) in self.reached or any(key.token(image) is None and key.unknown(image) for key in taking)
 
-    def left_out(self, place: int, gone: set[str]) -> frozenset[str]:
+    def left_out(self, place: int, gone: _Gone) -> frozenset[str]:
         """Returns the columns of the delta that name a parent which is gone, and that a later update writes."""
         delta = self.deltas[place]
         if delta.op is not Operation.UPDATE:
@@ -105,7 +126,7 @@ class _Later:
         found = set[str]()
         for parent in self.plans[place].parents:
             columns = parent.key.columns & delta.row.keys()
-            if parent.cascade is not None and columns and parent.key.token(image) in gone:
+            if parent.cascade is not None and columns and gone.has(key_value(parent.key, image)):
                 behind = (self.deltas[at].row.keys() for at in self._in_place(place) if at != place)
                 found |= columns if any(columns <= written for written in behind) else set()
         return frozenset(found)
@@ -123,14 +144,16 @@ def _row(delta: Delta, plan: TablePlan[str]) -> str | None:
     return plan.rows[0].token({**delta.row, **delta.key}) if plan.rows else None
 
 
-def _note(delta: Delta, plan: TablePlan[str], gone: set[str]) -> None:
+def _note(delta: Delta, plan: TablePlan[str], gone: _Gone) -> None:
     """Notes which values that foreign keys name a delta takes away, and which ones it gives."""
     old = {**delta.before, **delta.key}
     new = {**old, **delta.row}
     for named in plan.named:
-        taken = named.key.token(old) if delta.op in _IN_PLACE else None
-        given = named.key.token(new) if delta.op is not Operation.DELETE else None
-        if taken is not None and taken != given:
-            gone.add(taken)
+        taken = key_value(named.key, old) if delta.op in _IN_PLACE else None
+        given = key_value(named.key, new) if delta.op is not Operation.DELETE else None
+        if taken == given:
+            continue
+        if taken is not None:
+            gone.take(taken)
         if given is not None:
-            gone.discard(given)
+            gone.give(given)

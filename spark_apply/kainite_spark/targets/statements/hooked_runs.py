@@ -5,6 +5,10 @@ holds it together with others, and within its unit the deltas before it, the del
 executed in this order, the delta in a statement of its own (the rows of one statement change together: a trigger would
 see rows that come later in the source). A deferred trigger fires at the end of its unit.
 
+Rows that name each other may need more: a source has perhaps deleted parent and child by one statement, and tells the
+parent first. Only where a foreign key of the target refuses them one by one
+(:meth:`~kainite_spark.targets.statements.planner.Planner.in_runs`) do they change together.
+
 The order within a unit is known only if the source numbers its deltas. Where it does not, steps and phases order them
 as ever, and only each delta that may fire something has a statement of its own.
 """

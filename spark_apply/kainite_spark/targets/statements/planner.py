@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, zip_longest
+from itertools import chain, groupby, zip_longest
 from typing import ClassVar, TypeAlias
 
 from kainite.base.errors import DeltaError, TargetRejectedError
@@ -174,6 +174,26 @@ class Planner:
         for each in deltas:
             shape = self._shape(each.delta)
             yield Statement(replace(shape, may_miss=True) if each.may_miss else shape, (each.delta,))
+
+    def in_runs(self, unit: Unit) -> Iterator[Statement]:
+        """Yields the statements of :meth:`one_by_one`, but one for a run of rows that may name each other.
+
+        A source may make, or delete, such rows by one statement, and tells the child before the parent, or the parent
+        before the child: it checks a foreign key behind the whole statement. A run is consecutive inserts, or deletes,
+        of a table that references itself, as far as they may be executed in any order.
+        """
+        for shape, run in groupby(self.one_by_one(unit), lambda statement: statement.shape):
+            statements = list(run)
+            deltas = [delta for each in statements for delta in each.deltas]
+            itself = references_itself(self._catalogue.tables[shape.table])
+            if itself and self._stepper.commute(shape.op, deltas):
+                yield Statement(shape, deltas)
+            else:
+                yield from statements
+
+    def has_runs(self, unit: Unit) -> bool:
+        """Returns whether :meth:`in_runs` differs from :meth:`one_by_one`; raises as they do."""
+        return any(len(statement.deltas) > 1 for statement in self.in_runs(unit))
 
     def _ordered(self, deltas: Iterable[Delta]) -> Iterator[Statement]:
         groups: _Groups = {}

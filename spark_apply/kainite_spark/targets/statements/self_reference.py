@@ -16,7 +16,8 @@ from kainite.uow.delta import Delta, Operation, Row
 from kainite.uow.touched.key import ColumnKey
 from kainite.uow.touched.plan import TablePlan
 
-_Value: TypeAlias = tuple[str, ...]
+KeyValue: TypeAlias = tuple[str, ...]
+"""A key's token; then its opaque parts, as they are spelled."""
 
 
 def references_itself(table: Table) -> bool:
@@ -60,9 +61,17 @@ def _image(delta: Delta) -> Row:
     return {**written, **delta.key} if delta.op is Operation.DELETE else {**delta.key, **written}
 
 
-def _values(keys: Iterable[ColumnKey[str]], image: Row) -> Iterable[_Value]:
-    """Returns the values of ``keys`` that are known; tokens of a reference are the same for parent and child."""
-    for key in keys:
-        token = key.token(image)
-        if token is not None:
-            yield token, *(repr(image[name]) for name, canonical in key.parts if is_opaque(canonical))
+def key_value(key: ColumnKey[str], image: Row) -> KeyValue | None:
+    """Returns the value of a key, which is the same for parent and child; None where :meth:`ColumnKey.token` is.
+
+    Of two equal values two spellings of an opaque part make different ones. Different values are never the same.
+    """
+    token = key.token(image)
+    if token is None:
+        return None
+    return token, *(repr(image[name]) for name, canonical in key.parts if is_opaque(canonical))
+
+
+def _values(keys: Iterable[ColumnKey[str]], image: Row) -> Iterable[KeyValue]:
+    """Yields the values of ``keys`` that are known."""
+    return (value for key in keys if (value := key_value(key, image)) is not None)

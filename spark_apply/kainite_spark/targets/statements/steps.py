@@ -101,6 +101,22 @@ class Stepper:
             return deltas
         return derived_order([self._planned(delta) for delta in deltas])
 
+    def commute(self, op: Operation, deltas: Sequence[Delta]) -> bool:
+        """Returns whether deltas that all are ``op`` may be executed in any order: inserts, or deletes.
+
+        Not those that write an overlap: the target's actions may change one row by two foreign keys.
+
+        Raises:
+            TargetRejectedError: as :meth:`steps`.
+        """
+        if op not in _ALIKE:
+            return False
+        try:
+            touched = (_Touched.of(delta, self._plan(delta.table)) for delta in deltas)
+            return all(each.rows.isdisjoint(self._overlaps) for each in touched)
+        except DeltaError as error:
+            raise TargetRejectedError(str(error)) from error
+
     def _planned(self, delta: Delta) -> PlannedDelta:
         plan = self._plan(delta.table)
         table = self._catalogue.find(delta.table)

@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 
 from kainite.base.errors import TargetRejectedError
-from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, Table, TypeFamily, UniqueKey
+from kainite.uow.catalogue.tables import Catalogue, Column, ForeignKey, ReferentialAction, Table, TypeFamily, UniqueKey
 from kainite.uow.delta import Delta, Operation, Row
 from kainite.uow.signature import Signatures
 from kainite_spark.targets.contract import Unit
@@ -160,3 +160,45 @@ def test_units_are_folded_when_they_would_stand_in_many_layers(units: int, state
     hot = [Unit(n, f"T-{n}", (delta("update", "leaf", 1, v=n),), written, read) for n in range(units)]
     assert len(list(Planner(known, LEVELS).plan(hot, folded=True))) == statements
     assert len(list(Planner(known, LEVELS).plan(hot))) == units
+
+
+def runs(catalogue: Catalogue, *deltas: Delta) -> list[str]:
+    """Returns the statements of a unit in its source's order, with runs of rows that may name each other."""
+    planner, unit = Planner(catalogue, LEVELS), Unit(1, "T-1", deltas)
+    statements = [_words(statement) for statement in planner.in_runs(unit)]
+    assert planner.has_runs(unit) is (len(statements) < len(deltas))
+    return statements
+
+
+def test_consecutive_rows_that_may_name_each_other_are_one_run() -> None:
+    deltas = [
+        delta("insert", "tree", 9, up=8),
+        delta("insert", "tree", 8, up=None),
+        delta("insert", "tree", 7),
+        delta("update", "tree", 1, v=1),
+        delta("update", "tree", 2, v=1),
+        delta("delete", "tree", 1),
+        delta("delete", "tree", 2),
+        delta("delete", "leaf", 3),
+        delta("delete", "leaf", 4),
+        delta("delete", "tree", 5),
+    ]
+    expected = "insert tree 9,8 | insert tree 7 | update tree 1 | update tree 2 | delete tree 1,2 | "
+    assert " | ".join(runs(CATALOGUE, *deltas)) == f"{expected}delete leaf 3 | delete leaf 4 | delete tree 5"
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_deletes_whose_actions_may_meet_in_one_row_are_no_run(shared: bool) -> None:
+    pair = ("a", "b") if shared else ("a", "c")
+    columns = {name: Column(name, "bigint", TypeFamily.INTEGER) for name in ("id", "a", "b", "c")}
+    child = replace(
+        table("child", "id a b c"),
+        columns=columns,
+        foreign_keys=(
+            ForeignKey("one", ("a", "b"), "tree", ("id", "v"), on_delete=ReferentialAction.SET_NULL),
+            ForeignKey("two", pair[-1:], "tree", ("id",), on_delete=ReferentialAction.CASCADE),
+        ),
+    )
+    tables = Catalogue({**CATALOGUE.tables, "child": child})
+    found = runs(tables, delta("delete", "tree", 1), delta("delete", "tree", 2))
+    assert found == (["delete tree 1", "delete tree 2"] if shared else ["delete tree 1,2"])
