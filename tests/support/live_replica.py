@@ -80,6 +80,7 @@ class LiveReplica:
     traffic: AccountTraffic
     over: threading.Event = field(default_factory=threading.Event)
     seen: list[int] = field(default_factory=list)
+    threads: list[Future[None]] = field(default_factory=list)
 
     def job(self, table: str, **more: Any) -> TableLoadJob:
         connection = psycopg.connect(self.loading.ends.target, autocommit=True)
@@ -117,12 +118,19 @@ class LiveReplica:
         """Waits until all is applied, and compares."""
         eventually(lambda: self.applied(self.traffic.count))
         eventually(lambda: self.loading.differences() == {})
-        eventually(lambda: self.made.failed() == {})  # the log hears of it behind the target
+        eventually(lambda: self._told() == {})  # the log hears of it behind the target
         keys = self.loading.in_target(FOREIGN_KEYS)
         assert ("entry_giver", True) in keys
         assert all(validated for _, validated in keys)
         assert self.loading.in_target("SELECT count(*) FROM kainite_held_delta") == [(0,)]
         assert {table.state for table in self.loading.status().tables} == {"live"}
+
+    def _told(self) -> dict[str, str]:
+        """Returns the units that are not committed; raises what ended a thread that follows or looks."""
+        for thread in self.threads:
+            if thread.done():
+                thread.result()
+        return self.made.failed()
 
     def state(self, table: str) -> str:
         [(state,)] = self.loading.in_target(f"SELECT state FROM kainite_load_table WHERE table_name = '{table}'")
@@ -136,13 +144,12 @@ def live_replica(source: SourceSlot, target: str, *, follows: bool = True) -> It
         loading.in_source(FILL)
         loading.load()
         live = LiveReplica(made, loading, AccountTraffic(source.url))
-        threads: list[Future[None]] = []
         last.callback(live.over.set)
         if follows:
-            threads = [pool.submit(made.follow, live.over), pool.submit(live.looking)]
+            live.threads = [pool.submit(made.follow, live.over), pool.submit(live.looking)]
         yield live
         live.over.set()
-        for thread in threads:
+        for thread in live.threads:
             thread.result()
         assert live.seen == sorted(live.seen)
 

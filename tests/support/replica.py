@@ -11,7 +11,7 @@ import io
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ import orjson
 import psycopg
 from amazon_kclpy import messages
 
+from kainite.base.errors import TargetFencedError
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
@@ -133,7 +134,8 @@ class Replica:
         """Brings what commits on the source to the target, until ``over`` is set."""
         while not over.is_set():
             self._log(self._extracted())
-            self._world.apply()
+            with suppress(TargetFencedError):  # a load fences the job; whoever watches it starts another one
+                self._world.apply()
 
     @property
     def number(self) -> int:
