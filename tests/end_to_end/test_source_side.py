@@ -12,7 +12,7 @@ import pytest
 
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.settings import ApplySettings
-from support.postgresql_source import source
+from support.postgresql_source import drop_slot, source
 from support.replica import Replica, replica
 
 __all__ = ["source"]
@@ -204,7 +204,7 @@ def test_several_slots_of_a_source_have_logs_of_their_own(source: SourceSlot, po
             made.same("one", "other")
         finally:
             second.close()
-            made.source.execute("SELECT pg_drop_replication_slot(%s)", [slot.slot])
+            drop_slot(made.source, slot.slot)
 
 
 FILTERED = "CREATE TABLE item (id int PRIMARY KEY, name text, secret text, n int)"

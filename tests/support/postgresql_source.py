@@ -34,7 +34,7 @@ def source(postgres_server: str) -> Iterator[SourceSlot]:
         admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-def drop_slot(admin: psycopg.Connection, slot: str, limit: float = 10.0) -> None:
+def drop_slot(admin: psycopg.Connection, slot: str, limit: float = 60.0) -> None:
     """Drops a slot, if it exists; waits up to ``limit`` seconds while a reader that has just gone still holds it."""
     deadline = time.monotonic() + limit
     while True:

@@ -33,6 +33,7 @@ from kainite.uow.signing import Signing
 from kainite_processors.postgresql_changes import deltas_of
 from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
 from support.apply_world import World
+from support.postgresql_source import drop_slot
 
 _READABLE: Final = (
     "-c datestyle=ISO -c intervalstyle=postgres -c timezone=UTC -c extra_float_digits=3 -c bytea_output=hex"
@@ -116,7 +117,7 @@ class Replica:
         """Drops the slot, lets ``lose`` commit what nobody will send, and goes on behind it under the next number."""
         self._extractor.close()
         with psycopg.connect(self._source.url, autocommit=True) as connection:
-            connection.execute("SELECT pg_drop_replication_slot(%s)", [self._source.slot])
+            drop_slot(connection, self._source.slot)
         lose()
         self._offset = made(self._source) | {"number": self.number}
         self._extractor = PostgresExtractor(Reading(self._source))

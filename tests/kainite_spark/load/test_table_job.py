@@ -78,15 +78,20 @@ def test_a_driver_that_is_killed_at_any_step_loses_and_doubles_nothing(
     source: SourceSlot, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with live_replica(source, postgres) as live:
+
+        def go_on(_: object) -> None:
+            live.traffic.go(5)
+            eventually(lambda: live.applied(live.traffic.count))  # so it is held, and there is a batch to catch up
+
         for step, kill in kills().items():
             live.traffic.go(5)
             live.loading.in_target(DRIFT)
             kill(monkeypatch)
             with pytest.raises(KilledError):
-                live.load("account", runner=InlineSteps(lambda _: live.traffic.go(5)))
+                live.load("account", runner=InlineSteps(go_on))
             live.traffic.go(5)
             eventually(lambda: live.applied(live.traffic.count))
-            assert live.load("account", runner=InlineSteps(lambda _: live.traffic.go(5))).state == "live", step
+            assert live.load("account", runner=InlineSteps(go_on)).state == "live", step
             live.settle()
 
 
