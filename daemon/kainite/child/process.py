@@ -78,7 +78,7 @@ class ChildProcess:
         program = Program(
             (*settings.command, *arguments),
             shard_id,
-            environment={**_place(shard_id), **environment},
+            environment={**_shard_variables(shard_id), **environment},
             aws_profile=settings.aws_profile,
         )
         return cls(program, settings)
@@ -252,7 +252,7 @@ def _shortened(line: SkippedLine) -> str:
     return f"{text[:LOG_LINE]}… ({more}{', and the rest of the line' if line.cut else ''})"
 
 
-def _place(key: str) -> dict[str, str]:
+def _shard_variables(key: str) -> dict[str, str]:
     """Returns the variables that tell a child which shard it works on."""
     shard = ShardKey.of(key)
     return {SHARD_VARIABLE: shard.shard_id, **({STREAM_VARIABLE: shard.stream} if shard.stream else {})}

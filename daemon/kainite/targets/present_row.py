@@ -37,7 +37,7 @@ PresentRowReader = Callable[[str, Sequence[RowAsked]], tuple[PresentRow | None, 
 """Asks the target at an address for rows; raises TargetUnavailableError, where it does not answer or refuses to."""
 
 
-def read_present_rows(target: str, asked: Sequence[RowAsked]) -> tuple[PresentRow | None, ...]:
+def read_target_rows(target: str, asked: Sequence[RowAsked]) -> tuple[PresentRow | None, ...]:
     """Returns each row as the target has it now; None where it has none, or more than one, or no such table or column.
 
     Args:
@@ -73,12 +73,12 @@ def rows_beside(target: str | None, deltas: Sequence[Mapping[str, Any]]) -> list
 
     Raises:
         SettingsError: no target is set, or its kind cannot be asked.
-        MissingExtraError, TargetUnavailableError: as of :func:`read_present_rows`.
+        MissingExtraError, TargetUnavailableError: as of :func:`read_target_rows`.
     """
     if target is None:
         raise SettingsError("there is no target to ask: set target")
     asked = rows_of_deltas(deltas)
-    found = iter(read_present_rows(target, [one for one in asked if one is not None]))
+    found = iter(read_target_rows(target, [one for one in asked if one is not None]))
     return [None if one is None else next(found) for one in asked]
 
 

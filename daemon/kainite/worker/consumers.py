@@ -112,7 +112,7 @@ class Consumers:
             tell(False, "no child is at work: the shard has ended, or its daemon is stopping")
 
     async def _hand_over(self, lease: HeldLease, task: asyncio.Task[None]) -> None:
-        """Ends a consumer, which hands its lease over; does so for a consumer that did not end in time."""
+        """Ends a consumer; hands its lease over where the consumer was cut off before it could."""
         await self._end(task, self._grace(lease))
         if lease in self._keeper.held:
             await self._keeper.hand_over(lease)

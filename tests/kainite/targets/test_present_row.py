@@ -10,7 +10,7 @@ from kainite.base.errors import SettingsError, TargetUnavailableError
 from kainite.targets import present_row
 from kainite.targets.mariadb.connection import connect as connect_to_mariadb
 from kainite.targets.postgresql.connection import connect as connect_to_postgresql
-from kainite.targets.present_row import PresentRow, RowAsked, names_of, read_present_rows, rows_beside, rows_of_deltas
+from kainite.targets.present_row import PresentRow, RowAsked, names_of, read_target_rows, rows_beside, rows_of_deltas
 
 Run = Callable[[str], None]
 
@@ -36,7 +36,7 @@ def test_a_row_is_found_by_its_key_as_texts_in_the_tables_order(database: tuple[
     url, run = database
     run("CREATE TABLE item (z int, id int, part varchar(9), v numeric(12,3), w varchar(99), PRIMARY KEY (id, part))")
     run("INSERT INTO item VALUES (7, 1, 'a', 12.5, NULL), (8, 1, 'b', 0, 'it''s %s')")
-    found = read_present_rows(
+    found = read_target_rows(
         url,
         [
             RowAsked("item", {"id": 1, "part": "b"}),
@@ -58,13 +58,13 @@ def test_a_row_is_found_by_its_key_as_texts_in_the_tables_order(database: tuple[
 @pytest.mark.parametrize("target", ["postgresql://u:geheim@127.0.0.1:1/d", "mariadb://u:geheim@127.0.0.1:1/d"])
 def test_a_server_that_does_not_answer_is_told_without_its_secret(target: str) -> None:
     with pytest.raises(TargetUnavailableError) as told:
-        read_present_rows(target, [RowAsked("t", {"id": 1})])
+        read_target_rows(target, [RowAsked("t", {"id": 1})])
     assert "geheim" not in str(told.value)
 
 
 def test_a_kind_that_cannot_be_asked_says_so() -> None:
     with pytest.raises(SettingsError, match="a sqlite target cannot be asked for rows"):
-        read_present_rows("sqlite:///x.db", [])
+        read_target_rows("sqlite:///x.db", [])
 
 
 def test_which_rows_deltas_name() -> None:
@@ -78,7 +78,7 @@ def test_deltas_without_a_key_are_not_asked_for_and_keep_their_place(monkeypatch
     def found(_: str, asked: Sequence[RowAsked]) -> tuple[PresentRow | None, ...]:
         return tuple({"id": str(one.key["id"])} for one in asked)
 
-    monkeypatch.setattr(present_row, "read_present_rows", found)
+    monkeypatch.setattr(present_row, "read_target_rows", found)
     deltas = [{"table": "t", "row": {"id": 1}}, {"table": "t", "key": {"id": 2}}]
     assert rows_beside("postgresql://u@127.0.0.1/d", deltas) == [None, {"id": "2"}]
     with pytest.raises(SettingsError, match="set target"):
