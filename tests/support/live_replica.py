@@ -127,10 +127,14 @@ class LiveReplica:
 
     def _told(self) -> dict[str, str]:
         """Returns the units that are not committed; raises what ended a thread that follows or looks."""
+        self.check_threads()
+        return self.made.failed()
+
+    def check_threads(self) -> None:
+        """Raises what ended a thread that follows or looks."""
         for thread in self.threads:
             if thread.done():
                 thread.result()
-        return self.made.failed()
 
     def state(self, table: str) -> str:
         [(state,)] = self.loading.in_target(f"SELECT state FROM kainite_load_table WHERE table_name = '{table}'")

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from select import select
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +32,7 @@ from kainite_demo.postgres_server import programs
 from support.waiting import eventually
 
 FOR_EVER: Final = sys.maxsize
+_CHECK_S = 0.5
 
 
 class Victim(StrEnum):
@@ -99,16 +101,18 @@ class Drivers:
     Args:
         ends: the databases.
         standing: answers a cut-over how far the log is.
+        check: raises what ended the threads that a driver waits for; asked while it works.
     """
 
-    def __init__(self, ends: ReplicaEnds, standing: Callable[[int], LogStanding]) -> None:
+    def __init__(self, ends: ReplicaEnds, standing: Callable[[int], LogStanding], check: Callable[[], object]) -> None:
         self._ends = ends
         self._standing = standing
+        self._check = check
         path = f"{programs()}:{os.environ['PATH']}"  # pg_dump makes the tables that are added
         environment = {**os.environ, "PATH": path, "PYTHONPATH": str(Path(__file__).parents[1])}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "support.load_drivers"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True, bufsize=0,
         )  # fmt: skip
 
     def drive(self, what: str, table: str = "", **more: Any) -> Driven:
@@ -132,10 +136,11 @@ class Drivers:
     def _say(self, what: Any) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(msgspec.json.encode(what) + b"\n")
-        self._process.stdin.flush()
 
     def _hear(self) -> Driven | Question:
         assert self._process.stdout is not None
+        while not select([self._process.stdout], [], [], _CHECK_S)[0]:
+            self._check()
         kind, _, line = self._process.stdout.readline().partition(b" ")
         if kind == b"?":
             return msgspec.json.decode(line, type=Question)
@@ -143,9 +148,11 @@ class Drivers:
 
 
 @contextmanager
-def drivers(ends: ReplicaEnds, standing: Callable[[int], LogStanding]) -> Iterator[Drivers]:
+def drivers(
+    ends: ReplicaEnds, standing: Callable[[int], LogStanding], check: Callable[[], object]
+) -> Iterator[Drivers]:
     """Gives the process that forks drivers."""
-    made = Drivers(ends, standing)
+    made = Drivers(ends, standing, check)
     try:
         yield made
     finally:

@@ -25,7 +25,9 @@ from support.live_replica import DRIFT, LiveReplica, live_replica
 from support.load_processes import Driven, Drivers, Victim, drivers, wake_up
 from support.replicas import LOG
 
-_PUBLISHED = "CREATE PUBLICATION changes FOR TABLE account, counter, journal, entry"
+_PUBLISHED = """
+    DROP PUBLICATION changes;
+    CREATE PUBLICATION changes FOR TABLE account, counter, journal, entry"""  # in one transaction: the extractor looks
 
 
 @dataclass
@@ -102,10 +104,10 @@ class Kills:
 def kills(source: SourceSlot, target: str, what: str) -> Iterator[Kills]:
     with (
         live_replica(source, target) as live,
-        drivers(live.loading.ends, partial(read_standing, live.made.store, "0")) as made,
+        drivers(live.loading.ends, partial(read_standing, live.made.store, "0"), live.check_threads) as made,
     ):
         if what == "add":
-            live.loading.in_source("DROP PUBLICATION changes", _PUBLISHED)
+            live.loading.in_source(_PUBLISHED)
         yield Kills(live, made, what)
 
 
