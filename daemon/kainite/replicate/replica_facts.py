@@ -39,12 +39,16 @@ def facts_of(status: ReplicaStatus, now: float) -> ReplicaFacts:
     """Returns what a target's status means; ``now`` is in seconds since the epoch."""
     verified = status.verified
     not_live = [table for table in status.tables if table.state is not TableState.LIVE]
-    failed = tuple((one.table, one.cause or "") for one in not_live if one.state is TableState.FAILED)
+    by_state = {
+        state: tuple((one.table, one.cause or "") for one in not_live if one.state is state)
+        for state in (TableState.FAILED, TableState.GIVEN_UP)
+    }
     loaded = ReplicaFacts(
         load=status.state.value if status.state else "",
         ranges_left=sum(table.ranges - table.ranges_done for table in not_live),
-        loading=tuple(table.table for table in not_live if table.state is not TableState.FAILED),
-        failed=failed,
+        loading=tuple(table.table for table in not_live if table.state not in by_state),
+        failed=by_state[TableState.FAILED],
+        given_up=by_state[TableState.GIVEN_UP],
     )
     if verified is None:
         return loaded

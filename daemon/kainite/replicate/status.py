@@ -42,6 +42,7 @@ class TableState(StrEnum):
     COPIED = "copied"  # keys and indexes are left
     CATCHING_UP = "catching up"  # what was held of it meanwhile is applied; a table that is loaded by itself
     FAILED = "failed"
+    GIVEN_UP = "given up"  # too much was held of it: nothing but a reload mends it
     LIVE = "live"
 
 

@@ -99,8 +99,9 @@ class ReplicaFacts:
         error: why the target was not asked; empty where it was.
         load: the state of the load of all tables; empty where there is none.
         ranges_left: how many ranges of rows are left to copy.
-        loading: tables that are not live, without those that failed.
+        loading: tables that are not live, without those that failed or were given up.
         failed: tables that failed, with the cause.
+        given_up: tables that must be loaded anew, with the cause.
         verdict: of the latest comparison; empty where there was none.
         summary: the latest comparison in one line.
         passed: whether it found each row equal, or known to differ.
@@ -124,6 +125,7 @@ class ReplicaFacts:
     good_age: float | None = None
     every: float | None = None
     trouble: str = ""
+    given_up: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_late(self) -> bool:
