@@ -13,6 +13,7 @@ import pytest
 
 from kainite.base.errors import CatalogueError, KainiteError, SourceError, TargetRejectedError
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.capture.postgresql.units import OnTruncate
 from kainite.replicate.giving_up import give_up_full
 from kainite.replicate.table_load import TableLoad
 from kainite_spark.load.table_job import TableLoadJob
@@ -159,6 +160,24 @@ def test_a_table_goes_live_only_behind_its_point(source: SourceSlot, postgres: s
         assert live.load("account", look=look).state == "live"
         assert looks[-1] == "catching up"
         assert len(looks) >= 5
+        live.settle()
+
+
+def test_a_truncate_of_a_table_that_is_loaded_by_itself_is_held_in_its_place(source: SourceSlot, postgres: str) -> None:
+    with live_replica(source, postgres, follows=False, on_truncate=OnTruncate.APPLY) as live:
+        live.traffic.go(5)
+        held: list[Any] = []
+
+        def look() -> None:
+            if not held and live.state("account") == "catching up":
+                live.loading.in_source("TRUNCATE account, entry")
+                live.loading.in_source("INSERT INTO account VALUES (1, 5, NULL)")
+                live.made.catch_up(live.traffic.count + 4)  # also what has filled the tables, and the heartbeat
+                held.extend(live.loading.in_target("SELECT count(*) FROM kainite_held_delta"))
+
+        assert live.load("account", look=look).state == "live"
+        assert held[0][0] > 2
+        assert live.loading.in_target("SELECT * FROM account") == [(1, 5, None)]
         live.settle()
 
 
