@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kainite.fleet.model.records import Picture
@@ -102,6 +102,7 @@ class ReplicaFacts:
         loading: tables that are not live, without those that failed or were given up.
         failed: tables that failed, with the cause.
         given_up: tables that must be loaded anew, with the cause.
+        marks: of a live replica, by name, each table that is not live, with its state and its point.
         verdict: of the latest comparison; empty where there was none.
         summary: the latest comparison in one line.
         passed: whether it found each row equal, or known to differ.
@@ -126,6 +127,7 @@ class ReplicaFacts:
     every: float | None = None
     trouble: str = ""
     given_up: tuple[tuple[str, str], ...] = ()
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_late(self) -> bool:

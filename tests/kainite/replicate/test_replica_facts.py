@@ -31,6 +31,8 @@ def test_a_status_is_told_in_short() -> None:
     assert found == ReplicaFacts(
         "", "live", 12, ("b", "c"), (("d", "no room"),), "different", found.summary, False, 3, 60.0, 3_600.0, 60.0,
         given_up=(("e", "full"),),
+        marks={name: f"{name} is not live: {state}" for name, state in (
+            ("b", "loading"), ("c", "catching up"), ("d", "failed"), ("e", "given up"))},
     )  # fmt: skip
     assert found.summary.startswith("different: 2 tables, 10 rows as of 0/1, 3 differ, 1 differ by units")
     assert found.is_late
