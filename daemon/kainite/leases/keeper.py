@@ -132,6 +132,8 @@ class LeaseKeeper:
         """
         now = self._settings.leases
         kept = replace(leases, application=now.application, table=now.table, worker_id=now.worker_id)
+        if not streams.keys() <= self._settings.streams.keys():
+            self._taker.to_be_read = None
         self._settings.leases, self._settings.stream, self._settings.streams = kept, stream, streams
         self._held_leases.wake.set()
 

@@ -345,6 +345,7 @@ class OperationKind(StrEnum):
     DUTY = "change a duty"
     WORKER = "change a worker"
     ADOPT_STREAM = "adopt a stream"
+    FORGET_STREAM = "forget a stream"
 
 
 class OperationResult(StrEnum):
