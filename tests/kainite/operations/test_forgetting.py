@@ -16,6 +16,7 @@ from kainite.log.format.entry import OperationResult
 from kainite.log.state.loading import load_state
 from kainite.operations import forgetting
 from kainite.operations.carrying_out import Operations
+from kainite.operations.checkpoints import observe
 from kainite.operations.forgetting import delete_leases, preview_forgetting
 from kainite.operations.operation import ForgetStream, OperationOutcome
 from kainite.settings import load
@@ -94,8 +95,6 @@ def test_a_stream_that_a_worker_reads_is_refused(world: LeaseCommands, filled: L
 
 
 def test_a_lease_that_is_taken_after_the_look_stays(filled: LeaseTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    observe = forgetting.observe
-
     def taken(table: LeaseTable, *limits: float) -> Any:
         seen = observe(table, *limits)
         assert table.take(next(one for one in seen[0] if one.key == f"{OTHER}:shardId-0"), "w")
