@@ -33,6 +33,7 @@ from simulation.aims_owner import (
     thousands,
 )
 from simulation.aims_stream import (
+    added_stream,
     aggregates,
     begins_at_latest,
     bursts,
@@ -88,4 +89,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "loads": loads,
     "tables given up": given_up,
     "two streams": two_streams,
+    "added stream": added_stream,
 }
