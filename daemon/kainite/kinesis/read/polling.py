@@ -205,7 +205,7 @@ class PollingReader:
             size, reply = len(body), parse_reply(body)
             del body
             fresh = self._continuity.look(reply.records, self._fetched)
-            records = self._batcher.begin(fresh, reply.millis_behind_latest)
+            records = self._batcher.begin(fresh, reply.millis_behind_latest, plain=reply.plain)
             fetched = _Fetched(records, reply.next_iterator, size)
         return self._with_end(fetched, tuple(child.within(self._stream.id) for child in reply.children))
 
