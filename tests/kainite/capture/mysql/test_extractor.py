@@ -96,7 +96,9 @@ def test_truncate_and_statements_fail_their_units(database: str) -> None:
     start = here(database)
     execute(
         database,
-        "INSERT INTO item (id) VALUES (1)", "TRUNCATE TABLE item", "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", "SET SESSION binlog_format = STATEMENT",
+        "INSERT INTO item (id) VALUES (1)", "TRUNCATE TABLE item",
+        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        "SET SESSION binlog_format = STATEMENT",
         "INSERT INTO item (id) VALUES (2)", "SET SESSION binlog_format = ROW", "INSERT INTO item (id) VALUES (3)",
         "truncate `other`",
     )  # fmt: skip
