@@ -132,7 +132,7 @@ def _of_plugin(size: int, data_type: str) -> Reader:
 
     def read(data: bytes, at: int) -> tuple[str, int]:
         end = at + 1 + data[at] if at < len(data) else len(data) + 1
-        return spell(data[at + 1 : end].ljust(size, b"\0")), end
+        return spell(data[at + 1 : end].ljust(size, b"\0")[:size]), end
 
     return read
 

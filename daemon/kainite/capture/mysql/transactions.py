@@ -129,11 +129,11 @@ class Assembler:
     def _begin(self, event: Event, place: Place) -> tuple[Step, ...]:
         if self.inside:
             raise SourceError(f"binlog: a transaction begins inside another at {place}")
+        gtid = None if event.kind == Kind.GTID_TAGGED else gtid_of(event)
         self.inside, self._xa = True, ""
         # MariaDB tells at once; MySQL by the statement that follows.
         self._stands_alone = event.kind != Kind.GTID_MARIADB or stands_alone(event)
         self._tables.clear()
-        gtid = None if event.kind == Kind.GTID_TAGGED else gtid_of(event)
         return (Begun(gtid or str(place), place),)
 
     def _statement(self, event: Event, place: Place) -> tuple[Step, ...]:

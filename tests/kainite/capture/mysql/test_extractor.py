@@ -17,7 +17,7 @@ def told(records: list[bytes]) -> list[dict[str, Any]]:
     return [orjson.loads(record) for record in records]
 
 
-def keys(records: list[bytes]) -> list[tuple[int, str, str | None]]:
+def keys(records: list[bytes]) -> list[tuple[Any, ...]]:
     """Returns number, operation and key of each change, and ``end`` and count of each end."""
     return [
         (one["number"], "end", one["count"])
