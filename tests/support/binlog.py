@@ -8,10 +8,10 @@ from typing import Final
 
 from kainite.base.errors import SourceError
 from kainite.capture.mysql.events import Event, Kind, decode_event
-from kainite.capture.mysql.place import Place
+from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.rows import ChangedRow, changed_rows
 from kainite.capture.mysql.table_map import decode_table_map
-from kainite.capture.mysql.transactions import Assembler, Rows, Step
+from kainite.capture.mysql.transactions import BinlogAssembler, Rows, Step
 from kainite.capture.mysql.values import reader_of
 
 BINLOG: Final = (Path(__file__).parents[1] / "kainite/capture/mysql/golden/binlog").read_bytes()
@@ -31,8 +31,8 @@ def events(data: bytes = BINLOG) -> Iterator[Event]:
 
 def steps(data: bytes = BINLOG) -> list[Step]:
     """Returns what the events mean."""
-    assembler = Assembler()
-    return [step for event in events(data) for step in assembler.feed(event, Place("binlog.000001", event.end))]
+    assembler = BinlogAssembler()
+    return [step for event in events(data) for step in assembler.feed(event, BinlogPlace("binlog.000001", event.end))]
 
 
 def text(raw: bytes, collation: int) -> str:

@@ -16,7 +16,7 @@ import pymysql
 
 from kainite.base.errors import SourceError
 from kainite.capture.mysql.events import Event, Kind, decode_event, rotated_to, writes_checksums
-from kainite.capture.mysql.place import BEGIN_ANEW, Place
+from kainite.capture.mysql.place import BEGIN_ANEW, BinlogPlace
 from kainite.capture.mysql.source_catalogue import as_source_error
 from kainite.targets.mariadb.connection import connect
 
@@ -44,7 +44,9 @@ class BinlogStream:
         begun: when the present file was begun, seconds since the epoch; 0 until the server has said it.
     """
 
-    def __init__(self, connection: pymysql.connections.Connection, start: Place | None, *, checksums: bool) -> None:
+    def __init__(
+        self, connection: pymysql.connections.Connection, start: BinlogPlace | None, *, checksums: bool
+    ) -> None:
         self.begun = 0
         self._file = ""
         self._position = _FIRST
@@ -56,7 +58,7 @@ class BinlogStream:
         self._waited = 0.0
 
     @classmethod
-    def open(cls, url: str, start: Place | str) -> Self:
+    def open(cls, url: str, start: BinlogPlace | str) -> Self:
         """Asks the server for what committed behind a place, or behind a GTID of MariaDB.
 
         Raises:
@@ -77,14 +79,14 @@ class BinlogStream:
                 connection.close()
                 raise
         checksums = row is not None and str(row[0]).upper() == "CRC32"
-        return cls(connection, start if isinstance(start, Place) else None, checksums=checksums)
+        return cls(connection, start if isinstance(start, BinlogPlace) else None, checksums=checksums)
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> BinlogPlace | None:
         """Returns where the next event begins; None until the server has said it."""
-        return Place(self._file, self._position) if self._known and self._file else self._from
+        return BinlogPlace(self._file, self._position) if self._known and self._file else self._from
 
-    def receive(self, timeout: float) -> tuple[Event, Place] | None:
+    def receive(self, timeout: float) -> tuple[Event, BinlogPlace] | None:
         """Returns the next event of the file and the place where it begins; None after ``timeout`` seconds without one.
 
         Raises:
@@ -128,10 +130,10 @@ class BinlogStream:
             self.begun = event.time
         return event
 
-    def _placed(self, event: Event) -> Place | None:
+    def _placed(self, event: Event) -> BinlogPlace | None:
         """Follows the place; returns where the event begins, None for one that the server made for the reader."""
         if event.kind == Kind.ROTATE:
-            before = Place(self._file, self._position)
+            before = BinlogPlace(self._file, self._position)
             self._file, self._position = rotated_to(event.body)
             return None if event.artificial else before
         if event.kind in (Kind.HEARTBEAT, Kind.HEARTBEAT_2):
@@ -140,7 +142,7 @@ class BinlogStream:
         if event.artificial or (event.kind == Kind.FORMAT_DESCRIPTION and self._position > _FIRST):
             return None  # a file's description is sent again to a reader that begins inside the file
         self._move(event.end)
-        return Place(self._file, self._position - event.size)
+        return BinlogPlace(self._file, self._position - event.size)
 
     def _move(self, end: int) -> None:
         """Moves to a position of which the header tells the lower 32 bits: a file may be larger."""
@@ -186,7 +188,7 @@ class BinlogStream:
         return True
 
 
-def _send_dump(connection: Any, start: Place | str) -> None:
+def _send_dump(connection: Any, start: BinlogPlace | str) -> None:
     file, position = ("", _FIRST) if isinstance(start, str) else (start.file, start.position)
     if position >= _WRAPS:  # the command has 32 bits: all of the file is read, and what is before is passed over
         position = _FIRST

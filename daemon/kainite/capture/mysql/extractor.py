@@ -37,10 +37,10 @@ from kainite.base.errors import SourceError
 from kainite.capture.mysql.events import Event
 from kainite.capture.mysql.heartbeat import TableHeartbeat
 from kainite.capture.mysql.offset import BinlogOffset, start_in
-from kainite.capture.mysql.place import Place
+from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.source import Source, open_source
-from kainite.capture.mysql.statements import Means, Statement
-from kainite.capture.mysql.transactions import Assembler, Begun, Ended, Rows
+from kainite.capture.mysql.statements import LoggedStatement, Means
+from kainite.capture.mysql.transactions import Begun, BinlogAssembler, Rows, TransactionEnded
 from kainite.capture.mysql.units import GivenTransaction, HeldUnits
 
 _IDLE = 0.2  # seconds that an answer without any transaction may take
@@ -76,15 +76,15 @@ class MysqlExtractor:
 
     def __init__(self, reading: BinlogReading) -> None:
         self._reading = reading
-        self._assembler = Assembler()
+        self._assembler = BinlogAssembler()
         self._units = HeldUnits(0, time.time_ns)
         self._source: Source | None = None
         self._heartbeat = None if reading.heartbeat is None else TableHeartbeat(reading.url, reading.heartbeat)
         self._given = BinlogOffset(None, 0)
         self._gtid = ""
-        self._begins: Place | None = None  # where the transaction that is being read begins
-        self._ends: Place | None = None  # nothing that committed before it is still to come
-        self._prepared: dict[str, Place] = {}
+        self._begins: BinlogPlace | None = None  # where the transaction that is being read begins
+        self._ends: BinlogPlace | None = None  # nothing that committed before it is still to come
+        self._prepared: dict[str, BinlogPlace] = {}
         self._advance_at = 0.0
         self._newest: int | None = None  # when the newest transaction that was given committed, seconds
 
@@ -151,7 +151,9 @@ class MysqlExtractor:
                 records += 1
                 yield record
 
-    def _records(self, source: Source, event: Event, place: Place, given: list[GivenTransaction]) -> Iterator[bytes]:
+    def _records(
+        self, source: Source, event: Event, place: BinlogPlace, given: list[GivenTransaction]
+    ) -> Iterator[bytes]:
         """Yields the records that an event brings."""
         with _naming(self._gtid if self._assembler.inside else ""):
             for step in self._assembler.feed(event, place):
@@ -161,16 +163,16 @@ class MysqlExtractor:
                         self._units.begin(gtid, passed_over=gtid in self._reading.passed_over)
                     case Rows():
                         yield from self._changes(source, step)
-                    case Statement():
+                    case LoggedStatement():
                         yield from self._statement(source, step)
-                    case Ended():
+                    case TransactionEnded():
                         yield from self._end(source, step, given)
 
     def _changes(self, source: Source, rows: Rows) -> Iterator[bytes]:
         for change in source.reading.changes(rows):
             yield from self._units.change(change)
 
-    def _statement(self, source: Source, statement: Statement) -> Iterator[bytes]:
+    def _statement(self, source: Source, statement: LoggedStatement) -> Iterator[bytes]:
         match statement.means:
             case Means.SAVEPOINT:
                 self._units.savepoint(statement.name)
@@ -196,7 +198,7 @@ class MysqlExtractor:
             case Means.OTHER:
                 source.reading.forget()
 
-    def _end(self, source: Source, ended: Ended, given: list[GivenTransaction]) -> Iterator[bytes]:
+    def _end(self, source: Source, ended: TransactionEnded, given: list[GivenTransaction]) -> Iterator[bytes]:
         source.gtids.add(self._gtid)
         self._ends = source.stream.place
         if ended.how is Means.XA_END:

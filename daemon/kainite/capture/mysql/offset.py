@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from kainite.base.errors import SourceError
-from kainite.capture.mysql.place import BinlogIdentity, Place
+from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace
 
 _EXAMPLE: Final = '{"file":"binlog.000001","position":4,"number":0}, or with MariaDB {"gtid":"0-1-42","number":0}'
 
@@ -29,11 +29,11 @@ class BinlogOffset:
         prepared: where XA transactions begin that are prepared at the place, by their names.
     """
 
-    place: Place | None
+    place: BinlogPlace | None
     number: int
     gtid: str = ""
     source: BinlogIdentity | None = None
-    prepared: Mapping[str, Place] = field(default_factory=dict)
+    prepared: Mapping[str, BinlogPlace] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, value: Any) -> BinlogOffset:
@@ -43,12 +43,12 @@ class BinlogOffset:
             BadBinlogRequestError: ``value`` is no offset.
         """
         try:
-            place = Place(str(value["file"]), int(value["position"])) if "file" in value else None
+            place = BinlogPlace(str(value["file"]), int(value["position"])) if "file" in value else None
             gtid, source = str(value.get("gtid", "")), value.get("source")
             if place is None and not gtid:
                 raise ValueError
             noted = None if source is None else BinlogIdentity.from_json(source)
-            prepared = {name: Place(str(file), int(at)) for name, (file, at) in value.get("prepared", {}).items()}
+            prepared = {name: BinlogPlace(str(file), int(at)) for name, (file, at) in value.get("prepared", {}).items()}
             return cls(place, int(value["number"]), gtid, noted, prepared)
         except (AttributeError, KeyError, TypeError, ValueError):
             text = orjson.dumps(value).decode()

@@ -21,7 +21,7 @@ BEGIN_ANEW = (
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class BinlogPlace:
     """A position in a file of the binlog; the first one is 4."""
 
     file: str
@@ -78,7 +78,7 @@ def check_identity(noted: BinlogIdentity | None, found: BinlogIdentity) -> None:
     )
 
 
-def check_gtids(noted: str, found: str, place: Place) -> None:
+def check_gtids(noted: str, found: str, place: BinlogPlace) -> None:
     """Raises SourceError where MariaDB has other GTIDs at a place than an offset noted there."""
     if noted and set(noted.split(",")) != set(found.split(",")):
         raise SourceError(

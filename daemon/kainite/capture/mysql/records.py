@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kainite.capture.mysql.rows import MISSING, ChangedRow, Image, Operation
+from kainite.capture.mysql.rows import MISSING, ChangedRow, Image, RowOperation
 from kainite.capture.mysql.table_map import BINARY, MappedColumn, Type
 from kainite.capture.mysql.values import Reader, UncarriedError
 
@@ -76,7 +76,7 @@ class SourceTable:
 
 
 def change_record(
-    unit: Mapping[str, Any], ordinal: int, table: SourceTable, operation: Operation, row: ChangedRow | str
+    unit: Mapping[str, Any], ordinal: int, table: SourceTable, operation: RowOperation, row: ChangedRow | str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the record of a change in two parts: where the change belongs, and what the row is.
 
@@ -101,7 +101,7 @@ def _row(table: SourceTable, row: ChangedRow) -> dict[str, Any]:
     assert first is not None
     key, new = _texts(table, first, table.key), _texts(table, row.after, table.given)
     old = _texts(table, row.before, table.old)
-    if len(key) < len(table.key) or (row.operation is Operation.INSERT and len(new) < len(table.given)):
+    if len(key) < len(table.key) or (row.operation is RowOperation.INSERT and len(new) < len(table.given)):
         raise UncarriedError(
             "the row lacks columns: the session that changed it had another binlog_row_image than FULL"
         )

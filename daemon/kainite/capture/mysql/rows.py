@@ -27,7 +27,7 @@ MISSING: Final = Missing.MISSING
 Image: TypeAlias = tuple[str | Missing | None, ...]
 
 
-class Operation(StrEnum):
+class RowOperation(StrEnum):
     """What happened to rows."""
 
     INSERT = "insert"
@@ -43,24 +43,24 @@ class _Form:
         more: whether a header of varying length stands before the rows (version 2).
     """
 
-    operation: Operation
+    operation: RowOperation
     more: bool
     compressed: bool
 
 
 _FORMS: Final = {
-    Kind.WRITE_ROWS_1: _Form(Operation.INSERT, False, False),
-    Kind.UPDATE_ROWS_1: _Form(Operation.UPDATE, False, False),
-    Kind.DELETE_ROWS_1: _Form(Operation.DELETE, False, False),
-    Kind.WRITE_ROWS_2: _Form(Operation.INSERT, True, False),
-    Kind.UPDATE_ROWS_2: _Form(Operation.UPDATE, True, False),
-    Kind.DELETE_ROWS_2: _Form(Operation.DELETE, True, False),
-    Kind.WRITE_ROWS_COMPRESSED_1: _Form(Operation.INSERT, False, True),
-    Kind.UPDATE_ROWS_COMPRESSED_1: _Form(Operation.UPDATE, False, True),
-    Kind.DELETE_ROWS_COMPRESSED_1: _Form(Operation.DELETE, False, True),
-    Kind.WRITE_ROWS_COMPRESSED_2: _Form(Operation.INSERT, True, True),
-    Kind.UPDATE_ROWS_COMPRESSED_2: _Form(Operation.UPDATE, True, True),
-    Kind.DELETE_ROWS_COMPRESSED_2: _Form(Operation.DELETE, True, True),
+    Kind.WRITE_ROWS_1: _Form(RowOperation.INSERT, False, False),
+    Kind.UPDATE_ROWS_1: _Form(RowOperation.UPDATE, False, False),
+    Kind.DELETE_ROWS_1: _Form(RowOperation.DELETE, False, False),
+    Kind.WRITE_ROWS_2: _Form(RowOperation.INSERT, True, False),
+    Kind.UPDATE_ROWS_2: _Form(RowOperation.UPDATE, True, False),
+    Kind.DELETE_ROWS_2: _Form(RowOperation.DELETE, True, False),
+    Kind.WRITE_ROWS_COMPRESSED_1: _Form(RowOperation.INSERT, False, True),
+    Kind.UPDATE_ROWS_COMPRESSED_1: _Form(RowOperation.UPDATE, False, True),
+    Kind.DELETE_ROWS_COMPRESSED_1: _Form(RowOperation.DELETE, False, True),
+    Kind.WRITE_ROWS_COMPRESSED_2: _Form(RowOperation.INSERT, True, True),
+    Kind.UPDATE_ROWS_COMPRESSED_2: _Form(RowOperation.UPDATE, True, True),
+    Kind.DELETE_ROWS_COMPRESSED_2: _Form(RowOperation.DELETE, True, True),
 }
 ROWS: Final = frozenset(_FORMS)
 """The kinds of events that have rows."""
@@ -70,12 +70,12 @@ ROWS: Final = frozenset(_FORMS)
 class ChangedRow:
     """A changed row: ``before`` is None for an insert, ``after`` for a delete."""
 
-    operation: Operation
+    operation: RowOperation
     before: Image | None
     after: Image | None
 
 
-def operation_of(event: Event) -> Operation:
+def operation_of(event: Event) -> RowOperation:
     """Returns what happened to the rows of an event."""
     return _FORMS[Kind(event.kind)].operation
 
@@ -98,7 +98,7 @@ def changed_rows(event: Event, readers: Sequence[Reader]) -> Iterator[ChangedRow
     columns = head.packed()
     if columns != len(readers):
         raise SourceError(f"binlog: rows of {columns} columns for a table of {len(readers)}")
-    masks = [head.take((columns + 7) // 8) for _ in range(2 if form.operation is Operation.UPDATE else 1)]
+    masks = [head.take((columns + 7) // 8) for _ in range(2 if form.operation is RowOperation.UPDATE else 1)]
     data, at = event.body, head.at
     if form.compressed:
         data, at = uncompressed(event.body[head.at :]), 0
@@ -106,11 +106,11 @@ def changed_rows(event: Event, readers: Sequence[Reader]) -> Iterator[ChangedRow
     while at < len(data):
         first, at = _image(data, at, readers, present[0])
         match form.operation:
-            case Operation.INSERT:
+            case RowOperation.INSERT:
                 yield ChangedRow(form.operation, None, first)
-            case Operation.DELETE:
+            case RowOperation.DELETE:
                 yield ChangedRow(form.operation, first, None)
-            case Operation.UPDATE:
+            case RowOperation.UPDATE:
                 second, at = _image(data, at, readers, present[1])
                 yield ChangedRow(form.operation, first, second)
 

@@ -12,11 +12,11 @@ from kainite.base.redaction import learn, secrets_in_url
 from kainite.capture.mysql.binlog_connection import SILENT_S, BinlogStream
 from kainite.capture.mysql.gtids import GtidPosition
 from kainite.capture.mysql.offset import BinlogOffset
-from kainite.capture.mysql.place import BinlogIdentity, Place, check_gtids, check_identity
+from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace, check_gtids, check_identity
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
 from kainite.capture.mysql.source_checks import check_filters, check_place, check_source
 from kainite.capture.mysql.table_reading import TableReading
-from kainite.capture.mysql.transactions import Assembler, Ended, Rows
+from kainite.capture.mysql.transactions import BinlogAssembler, Rows, TransactionEnded
 from kainite.targets.mariadb.address import server_of
 
 
@@ -44,7 +44,7 @@ class Source:
         return BinlogIdentity(self.server, self.database, self.stream.begun)
 
     @contextmanager
-    def another(self, begins: Place) -> Iterator[Iterator[Rows]]:
+    def another(self, begins: BinlogPlace) -> Iterator[Iterator[Rows]]:
         """Gives the rows of one transaction, from its place.
 
         Raises:
@@ -123,11 +123,11 @@ def _status(catalogue: MysqlSourceCatalogue) -> tuple[Any, ...] | None:
 
 
 def _rows_of_one(stream: BinlogStream) -> Iterator[Rows]:
-    assembler = Assembler()
+    assembler = BinlogAssembler()
     while (found := stream.receive(SILENT_S)) is not None:
         for step in assembler.feed(*found):
             if isinstance(step, Rows):
                 yield step
-            elif isinstance(step, Ended):
+            elif isinstance(step, TransactionEnded):
                 return
     raise SourceError(f"the source server has sent nothing of its binlog for {SILENT_S:g} s")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kainite.base.errors import SourceError
-from kainite.capture.mysql.place import BEGIN_ANEW, Place
+from kainite.capture.mysql.place import BEGIN_ANEW, BinlogPlace
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
 from kainite.capture.mysql.source_tables import TableNow
 
@@ -81,7 +81,7 @@ def check_filters(database: str, only: str, without: str) -> None:
         )
 
 
-def check_place(place: Place, files: Mapping[str, int]) -> None:
+def check_place(place: BinlogPlace, files: Mapping[str, int]) -> None:
     """Checks that the server still has a place.
 
     Args:

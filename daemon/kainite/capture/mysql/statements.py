@@ -43,7 +43,7 @@ class Means(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class LoggedStatement:
     """A statement.
 
     Attributes:
@@ -62,26 +62,26 @@ class Statement:
         return self.database == database or database in self.text
 
 
-def statement_of(query: Query) -> Statement:
+def statement_of(query: Query) -> LoggedStatement:
     """Returns what a statement means."""
     text = query.text
     while found := _COMMENT.match(text):
         text = text[found.end() :]
     text = text.strip()
     if (word := text.upper().rstrip(";")) in _ENDS:
-        return Statement(Means(_ENDS[word]), "", query.database, text)
+        return LoggedStatement(Means(_ENDS[word]), "", query.database, text)
     if found := _XA.match(text):
         word = "start" if found[1].upper() == "BEGIN" else found[1].lower()
-        return Statement(Means(f"xa {word}"), found[2], query.database, text)
+        return LoggedStatement(Means(f"xa {word}"), found[2], query.database, text)
     if found := _SAVEPOINT.match(text):
         means = Means.SAVEPOINT if found[1].upper() == "SAVEPOINT" else Means.ROLLBACK_TO
-        return Statement(means, found[2].casefold(), query.database, text)
+        return LoggedStatement(means, found[2].casefold(), query.database, text)
     if found := _TRUNCATE.match(text):
         database, name = (query.database, found[1]) if found[2] is None else (_plain(found[1]), found[2])
-        return Statement(Means.TRUNCATE, _plain(name), database, text)
+        return LoggedStatement(Means.TRUNCATE, _plain(name), database, text)
     first = text.partition(" ")[0].upper()
     changes = first in _CHANGES or _CREATES_WITH_ROWS.match(text)
-    return Statement(Means.CHANGE if changes else Means.OTHER, first[:20], query.database, text)
+    return LoggedStatement(Means.CHANGE if changes else Means.OTHER, first[:20], query.database, text)
 
 
 def _plain(name: str) -> str:

@@ -30,9 +30,9 @@ from kainite.capture.mysql.events import (
     query_of,
     stands_alone,
 )
-from kainite.capture.mysql.place import Place
+from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.rows import ROWS
-from kainite.capture.mysql.statements import Means, Statement, statement_of
+from kainite.capture.mysql.statements import LoggedStatement, Means, statement_of
 from kainite.capture.mysql.table_map import table_id_of
 
 _GTIDS: Final = frozenset({Kind.GTID_MARIADB, Kind.GTID_MYSQL, Kind.GTID_TAGGED, Kind.ANONYMOUS_GTID})
@@ -49,7 +49,7 @@ class Begun:
     """
 
     gtid: str
-    place: Place
+    place: BinlogPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TransactionEnded:
     """A transaction has ended.
 
     Attributes:
@@ -80,11 +80,11 @@ class Ended:
     xa: str = ""
 
 
-Step: TypeAlias = Begun | Rows | Statement | Ended
+Step: TypeAlias = Begun | Rows | LoggedStatement | TransactionEnded
 """What an event means: the beginning of a transaction, something inside it, or its end."""
 
 
-class Assembler:
+class BinlogAssembler:
     """Follows one connection.
 
     Attributes:
@@ -97,7 +97,7 @@ class Assembler:
         self._xa = ""
         self._tables: dict[int, bytes] = {}
 
-    def feed(self, event: Event, place: Place) -> tuple[Step, ...]:
+    def feed(self, event: Event, place: BinlogPlace) -> tuple[Step, ...]:
         """Takes the next event and the place where it begins; returns what it means.
 
         Raises:
@@ -126,7 +126,7 @@ class Assembler:
             raise SourceError(f"binlog: {_UNREADABLE.get(kind, f'an event of the kind {kind}, which is not known')}")
         return ()
 
-    def _begin(self, event: Event, place: Place) -> tuple[Step, ...]:
+    def _begin(self, event: Event, place: BinlogPlace) -> tuple[Step, ...]:
         if self.inside:
             raise SourceError(f"binlog: a transaction begins inside another at {place}")
         gtid = None if event.kind == Kind.GTID_TAGGED else gtid_of(event)
@@ -136,7 +136,7 @@ class Assembler:
         self._tables.clear()
         return (Begun(gtid or str(place), place),)
 
-    def _statement(self, event: Event, place: Place) -> tuple[Step, ...]:
+    def _statement(self, event: Event, place: BinlogPlace) -> tuple[Step, ...]:
         statement = statement_of(query_of(event.body, compressed=event.kind == Kind.QUERY_COMPRESSED))
         if not self.inside:  # a server without GTIDs
             begun: tuple[Step, ...] = (Begun(str(place), place),)
@@ -145,7 +145,7 @@ class Assembler:
             return begun + self._within(event, statement)
         return self._within(event, statement)
 
-    def _within(self, event: Event, statement: Statement) -> tuple[Step, ...]:
+    def _within(self, event: Event, statement: LoggedStatement) -> tuple[Step, ...]:
         means = statement.means
         if means in (Means.BEGIN, Means.XA_START):
             self._stands_alone = False
@@ -161,7 +161,7 @@ class Assembler:
         if not self.inside:
             raise SourceError("binlog: a transaction ends without its beginning")
         self.inside = False
-        return (Ended(how, event.time, self._xa),)
+        return (TransactionEnded(how, event.time, self._xa),)
 
     def _rows(self, event: Event) -> Rows:
         table = self._tables.get(table_id_of(event.body))

@@ -35,7 +35,7 @@ _PASSED_OVER: Final = "the transaction was passed over (--skip-transaction)"
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
+class _SavepointMark:
     """How much of a transaction there was at a savepoint."""
 
     records: int
@@ -43,7 +43,7 @@ class _Mark:
 
 
 @dataclass(slots=True)
-class _OpenUnit:
+class _HeldUnit:
     """A transaction that is being read.
 
     Attributes:
@@ -61,7 +61,7 @@ class _OpenUnit:
     counted: int = 0
     held: list[bytes] | None = field(default_factory=list)
     size: int = 0
-    savepoints: dict[str, _Mark] = field(default_factory=dict)
+    savepoints: dict[str, _SavepointMark] = field(default_factory=dict)
     refused: bool = False
 
 
@@ -96,7 +96,7 @@ class HeldUnits:
         self.number = number
         self._clock = clock
         self._held = held
-        self._open: _OpenUnit | None = None
+        self._open: _HeldUnit | None = None
 
     @property
     def begun(self) -> bool:
@@ -105,7 +105,7 @@ class HeldUnits:
 
     def begin(self, gtid: str, *, passed_over: bool = False) -> None:
         """Takes the beginning of a transaction."""
-        self._open = _OpenUnit(gtid, passed_over)
+        self._open = _HeldUnit(gtid, passed_over)
 
     @property
     def passed_over(self) -> bool:
@@ -139,7 +139,7 @@ class HeldUnits:
         """Takes a savepoint."""
         one = self._current
         if one.held is not None:
-            one.savepoints[name] = _Mark(len(one.held), one.counted)
+            one.savepoints[name] = _SavepointMark(len(one.held), one.counted)
 
     def roll_back_to(self, name: str) -> Iterator[bytes]:
         """Takes what undoes the changes behind a savepoint; yields the records that are to be given now."""
@@ -175,7 +175,7 @@ class HeldUnits:
         self._open = None
 
     @property
-    def _current(self) -> _OpenUnit:
+    def _current(self) -> _HeldUnit:
         assert self._open is not None
         return self._open
 

@@ -14,14 +14,14 @@ from kainite.base.errors import SourceError
 from kainite.capture.mysql import binlog_connection
 from kainite.capture.mysql.binlog_connection import BinlogStream
 from kainite.capture.mysql.events import Kind
-from kainite.capture.mysql.place import Place
+from kainite.capture.mysql.place import BinlogPlace
 from support.mariadb_source import execute, here, rows
 from support.waiting import eventually
 
 
-def start(database: str) -> Place:
+def start(database: str) -> BinlogPlace:
     found = here(database)
-    return Place(found["file"], found["position"])
+    return BinlogPlace(found["file"], found["position"])
 
 
 def receive_all(stream: BinlogStream, timeout: float) -> None:
@@ -59,7 +59,10 @@ def test_a_large_row_comes_whole(database: str) -> None:
 
 
 def test_a_file_that_is_gone_is_refused(database: str) -> None:
-    with BinlogStream.open(database, Place("binlog.000000", 4)) as stream, pytest.raises(SourceError, match="copy the"):
+    with (
+        BinlogStream.open(database, BinlogPlace("binlog.000000", 4)) as stream,
+        pytest.raises(SourceError, match="copy the"),
+    ):
         stream.begin()
 
 
@@ -86,7 +89,7 @@ def test_a_silent_server_is_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(binlog_connection, "SILENT_S", 0.05)
     ours, theirs = socket.socketpair()
     with closing(ours), closing(theirs):
-        stream = BinlogStream(cast(Any, SimpleNamespace(_sock=ours)), Place("b", 4), checksums=False)
+        stream = BinlogStream(cast(Any, SimpleNamespace(_sock=ours)), BinlogPlace("b", 4), checksums=False)
         with pytest.raises(SourceError, match="said nothing"):
             receive_all(stream, 0.02)
 
@@ -99,6 +102,6 @@ def test_what_is_no_event_is_refused(packet: bytes, message: str) -> None:
     ours, theirs = socket.socketpair()
     with closing(ours), closing(theirs):
         threading.Thread(target=theirs.sendall, args=(packet,)).start()
-        stream = BinlogStream(cast(Any, SimpleNamespace(_sock=ours)), Place("b", 4), checksums=False)
+        stream = BinlogStream(cast(Any, SimpleNamespace(_sock=ours)), BinlogPlace("b", 4), checksums=False)
         with pytest.raises(SourceError, match=message):
             stream.receive(10.0)

@@ -8,14 +8,18 @@ import orjson
 import pytest
 
 from kainite.capture.mysql.offset import BadBinlogRequestError, BinlogOffset, start_in
-from kainite.capture.mysql.place import BinlogIdentity, Place
+from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace
 
 WHOLE = BinlogOffset(
-    Place("binlog.000003", 4711), 16, "0-1-42", BinlogIdentity("7", "shop", 1), {"X'78'": Place("binlog.000001", 5)}
+    BinlogPlace("binlog.000003", 4711),
+    16,
+    "0-1-42",
+    BinlogIdentity("7", "shop", 1),
+    {"X'78'": BinlogPlace("binlog.000001", 5)},
 )
 
 
-@pytest.mark.parametrize("offset", [WHOLE, BinlogOffset(None, 3, "0-1-2"), BinlogOffset(Place("b", 4), 0)])
+@pytest.mark.parametrize("offset", [WHOLE, BinlogOffset(None, 3, "0-1-2"), BinlogOffset(BinlogPlace("b", 4), 0)])
 def test_an_offset_is_read_as_it_was_written(offset: BinlogOffset) -> None:
     assert start_in(orjson.dumps({"start": offset.as_json(), "end": None})) == offset
 

@@ -6,7 +6,7 @@ import pytest
 
 from kainite.base.errors import SourceError
 from kainite.capture.mysql.events import Event, Kind
-from kainite.capture.mysql.rows import MISSING, Operation, changed_rows, operation_of
+from kainite.capture.mysql.rows import MISSING, RowOperation, changed_rows, operation_of
 from kainite.capture.mysql.table_map import MappedColumn, Type
 from kainite.capture.mysql.transactions import Rows
 from kainite.capture.mysql.values import reader_of
@@ -42,7 +42,7 @@ def test_an_image_may_lack_columns() -> None:
     body = HEAD + b"\1\6" + b"\0\5" + b"\2\7"
     (row,) = changed_rows(event(Kind.UPDATE_ROWS_1, body), READERS)
     assert (row.before, row.after) == (("5", MISSING, MISSING), (MISSING, "7", None))
-    assert operation_of(event(Kind.DELETE_ROWS_2, b"")) is Operation.DELETE
+    assert operation_of(event(Kind.DELETE_ROWS_2, b"")) is RowOperation.DELETE
 
 
 @pytest.mark.parametrize("body", [HEAD + b"\7\0\1", bytes(8) + b"\2\3\0", HEAD + b"\0\0", HEAD + b"\7"[:0]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kainite.base.errors import SourceError
-from kainite.capture.mysql.place import Place
+from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
 from kainite.capture.mysql.source_checks import check_filters, check_place, check_settings, check_source, check_tables
 from kainite.capture.mysql.source_tables import TableNow
@@ -45,11 +45,11 @@ def test_filters_that_leave_the_database_out_are_refused() -> None:
 
 
 def test_a_place_that_the_server_lacks_is_refused() -> None:
-    check_place(Place("binlog.000002", 400), {"binlog.000002": 400})
+    check_place(BinlogPlace("binlog.000002", 400), {"binlog.000002": 400})
     with pytest.raises(SourceError, match=r"its first is binlog.000002.*purged"):
-        check_place(Place("binlog.000001", 4), {"binlog.000002": 400})
+        check_place(BinlogPlace("binlog.000001", 4), {"binlog.000002": 400})
     with pytest.raises(SourceError, match="that file has 400 bytes"):
-        check_place(Place("binlog.000002", 401), {"binlog.000002": 400})
+        check_place(BinlogPlace("binlog.000002", 401), {"binlog.000002": 400})
 
 
 def test_all_tables_that_are_not_carried_are_named() -> None:

@@ -6,12 +6,12 @@ import pytest
 
 from kainite.base.errors import SourceError
 from kainite.capture.mysql.events import Event, Kind
-from kainite.capture.mysql.place import Place
-from kainite.capture.mysql.statements import Means, Statement
-from kainite.capture.mysql.transactions import Assembler, Begun, Ended, Rows
+from kainite.capture.mysql.place import BinlogPlace
+from kainite.capture.mysql.statements import LoggedStatement, Means
+from kainite.capture.mysql.transactions import Begun, BinlogAssembler, Rows, TransactionEnded
 from support.binlog import first, steps
 
-HERE = Place("binlog.000001", 4)
+HERE = BinlogPlace("binlog.000001", 4)
 
 
 def event(kind: int, body: bytes = b"", *, ignorable: bool = False) -> Event:
@@ -23,14 +23,14 @@ def query(text: str) -> Event:
 
 
 def fed(*events: Event) -> list[object]:
-    assembler = Assembler()
+    assembler = BinlogAssembler()
     return [step for one in events for step in assembler.feed(one, HERE)]
 
 
 def test_each_transaction_begins_and_ends() -> None:
-    found = [step for step in steps() if not isinstance(step, Rows | Statement)]
+    found = [step for step in steps() if not isinstance(step, Rows | LoggedStatement)]
     assert [step.gtid for step in found if isinstance(step, Begun)] == [f"0-7-{number}" for number in range(1, 11)]
-    ends = [step.how for step in found if isinstance(step, Ended)]
+    ends = [step.how for step in found if isinstance(step, TransactionEnded)]
     assert ends[:6] == [Means.COMMIT] * 6
     assert ends[6:] == [Means.XA_END, Means.COMMIT, Means.COMMIT, Means.ROLLBACK]
 
@@ -38,15 +38,15 @@ def test_each_transaction_begins_and_ends() -> None:
 def test_mysqls_transactions_are_told_by_their_statements() -> None:
     gtid = event(Kind.ANONYMOUS_GTID)
     place = str(HERE)
-    assert fed(gtid, query("BEGIN"), event(Kind.XID))[::2] == [Begun(place, HERE), Ended(Means.COMMIT, 5)]
-    assert fed(gtid, query("TRUNCATE t"))[2] == Ended(Means.COMMIT, 5)
+    assert fed(gtid, query("BEGIN"), event(Kind.XID))[::2] == [Begun(place, HERE), TransactionEnded(Means.COMMIT, 5)]
+    assert fed(gtid, query("TRUNCATE t"))[2] == TransactionEnded(Means.COMMIT, 5)
     prepared = fed(gtid, query("XA START X'1',X'',1"), query("XA END X'1',X'',1"), event(Kind.XA_PREPARE, b"\0"))
-    assert prepared[-1] == Ended(Means.XA_END, 5, "X'1',X'',1")
+    assert prepared[-1] == TransactionEnded(Means.XA_END, 5, "X'1',X'',1")
 
 
 def test_a_transaction_that_the_server_died_in_is_rolled_back() -> None:
     found = fed(event(Kind.ANONYMOUS_GTID), query("BEGIN"), event(Kind.FORMAT_DESCRIPTION))
-    assert found[-1] == Ended(Means.ROLLBACK, 5)
+    assert found[-1] == TransactionEnded(Means.ROLLBACK, 5)
 
 
 @pytest.mark.parametrize(
