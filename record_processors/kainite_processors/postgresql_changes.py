@@ -1,4 +1,4 @@
-"""Turns the change records of ``kainite-extract-postgresql`` into deltas, with Amazon's library (amazon_kclpy)."""
+"""Turns the records of the extractors for PostgreSQL and MariaDB into deltas, with Amazon's library (amazon_kclpy)."""
 
 from __future__ import annotations
 
