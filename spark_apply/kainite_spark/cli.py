@@ -45,6 +45,7 @@ from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.driver.patience import at_the_start, unless_stopped
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.replica_watch import watching
+from kainite_spark.driver.near_runner import NearRunner
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
 from kainite_spark.executor.apply_options import ApplyOptions
@@ -133,13 +134,14 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
             hand_out = partial(aws.frozen_credentials, configured.aws)
             from_driver = apply.aws_from is AwsFrom.DRIVER
             runner = SparkRunner(context, settings, limits, stop, health.waits_for, hand_out if from_driver else None)
-            current.tell(runner.retarget)
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
             stops = open_stops(target_url(configured), ledger)
-            with _fed(configured, store, owner, health, meter, once=once) as feed:
+            near = NearRunner(runner, target, settings.options, limits, stop)
+            current.tell(near.retarget)
+            with _fed(configured, store, owner, health, meter, once=once) as feed, contextlib.closing(near):
                 environment = ApplyEnvironment(
-                    configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
+                    configured.apply, store, configured.log.partition, owner, target, near, ledger, current, meter,
                     health, feed, adopts, stops,
                 )  # fmt: skip
                 job = ApplyJob(environment, stop, watch)

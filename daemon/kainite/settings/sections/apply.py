@@ -135,7 +135,7 @@ class ApplySettings:
     # From the beginning of a small micro-batch to that of the next one, since a micro-batch costs some hundredths of a
     # second of processor time however few units it has. The more units come the shorter it is
     # (kainite_spark.driver.pace).
-    pace: float = 0.5
+    pace: float = 0.25
     loader_batching: Batching = own(
         "loaderBatching",
         choice(Batching),
