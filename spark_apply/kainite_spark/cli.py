@@ -41,11 +41,11 @@ from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.job_watch import SparkLimits
+from kainite_spark.driver.near_runner import NearRunner
 from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.driver.patience import at_the_start, unless_stopped
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.replica_watch import watching
-from kainite_spark.driver.near_runner import NearRunner
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_context
 from kainite_spark.executor.apply_options import ApplyOptions

@@ -61,7 +61,7 @@ class Unreported:
 
     @property
     def may_wait(self) -> bool:
-        """Tells whether the log may show these outcomes later: they are a few commits, of which nobody needs to know."""
+        """Tells whether the log may show these outcomes later: they are a few commits, for which nobody waits."""
         few = not self.touched and len(self.gone) < MOST_WAITING
         return few and all(outcome.status is UnitStatus.COMMITTED for outcome in self.gone)
 

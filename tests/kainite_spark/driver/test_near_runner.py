@@ -1,4 +1,4 @@
-"""Small micro-batches are applied in the driver's process, as tasks of Spark would apply them; larger ones are Spark's."""
+"""Small micro-batches are applied in the driver's process, as Spark's tasks would; larger ones are Spark's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
 from support.apply_world import World, insert, noted, update
 from support.inline_runner import QUICK, InlineRunner
-
 
 LIMIT = 60.0
 
