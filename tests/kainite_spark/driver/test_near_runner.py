@@ -17,8 +17,10 @@ from kainite.store.memory import MemoryStore
 from kainite_spark.driver import near_runner
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.near_runner import NearRunner, small
+from kainite_spark.executor import tasks
 from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
+from kainite_spark.plan.unit_part import UnitPart
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
 from support.apply_world import World, insert, noted, update
@@ -47,7 +49,7 @@ class Given:
 def given(world: World, batch: MicroBatch) -> MicroBatch:
     slices = []
     for piece in batch.slices:
-        parts = [part for _, part in read_slice(world.store, "0", piece)]
+        parts = [part for _, part in read_slice(world.store, "0", piece) if isinstance(part, UnitPart)]
         slices.append(replace(piece, given=tuple(parts)))
     return replace(batch, slices=tuple(slices))
 
@@ -120,7 +122,7 @@ def test_an_error_that_no_task_foresees_leaves_the_micro_batch_to_spark(
     world: World, near: NearRunner, spark: InlineRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.log.unit("T-1", *noted("T-1", insert(1)))
-    applied = near_runner.apply_parts
+    applied = tasks.apply_parts
 
     def breaks(*args: Any) -> TaskResult:
         applied(*args)
@@ -138,7 +140,7 @@ def test_what_does_not_come_back_is_given_up_at_the_stop_and_its_thread_is_not_u
     world: World, spark: InlineRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.log.unit("T-1", *noted("T-1", insert(1)))
-    stop, hangs, applied = threading.Event(), threading.Event(), near_runner.apply_parts
+    stop, hangs, applied = threading.Event(), threading.Event(), tasks.apply_parts
     near = NearRunner(spark, world.target, QUICK, SparkLimits(grace=0.0), stop)
     runner = Given(world, near)
     monkeypatch.setattr(near_runner, "apply_parts", lambda *_: hangs.wait(LIMIT))
