@@ -29,7 +29,7 @@ from kainite.log.state.outcomes import outcomes_partition
 from kainite.observe.meter import Meter
 from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
-from kainite.replicate.asked_target import asking
+from kainite.replicate.asked_target import asking, giving_up
 from kainite.settings import AwsFrom, Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
@@ -41,7 +41,6 @@ from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.job_watch import SparkLimits
-from kainite_spark.driver.near_runner import NearRunner
 from kainite_spark.driver.outcomes import begin_to_watch
 from kainite_spark.driver.patience import at_the_start, unless_stopped
 from kainite_spark.driver.publishing import publishing
@@ -117,7 +116,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         stopping(stop),
         _handled(passed_over),
         publishing(configured, health.report) as meter,
-        watching(asking(configured), health, meter),
+        watching(asking(configured), health, meter, giving_up(configured)),
         _target(configured, stop) as (target, current),
     ):
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
@@ -134,14 +133,13 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
             hand_out = partial(aws.frozen_credentials, configured.aws)
             from_driver = apply.aws_from is AwsFrom.DRIVER
             runner = SparkRunner(context, settings, limits, stop, health.waits_for, hand_out if from_driver else None)
+            current.tell(runner.retarget)
             runner.warm_up()
             ledger = f"{configured.log.table}/{configured.log.partition}"
             stops = open_stops(target_url(configured), ledger)
-            near = NearRunner(runner, target, settings.options, limits, stop)
-            current.tell(near.retarget)
-            with _fed(configured, store, owner, health, meter, once=once) as feed, contextlib.closing(near):
+            with _fed(configured, store, owner, health, meter, once=once) as feed:
                 environment = ApplyEnvironment(
-                    configured.apply, store, configured.log.partition, owner, target, near, ledger, current, meter,
+                    configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
                     health, feed, adopts, stops,
                 )  # fmt: skip
                 job = ApplyJob(environment, stop, watch)

@@ -19,7 +19,7 @@ from simulation.aims_apply import (
 )
 from simulation.aims_leases import lease_requests
 from simulation.aims_links import bad_links, cut_off_for_good, no_database, refused_for_good, slow_reports, small_budget
-from simulation.aims_loads import loads
+from simulation.aims_loads import given_up, loads
 from simulation.aims_owner import (
     held_put,
     in_items,
@@ -33,6 +33,7 @@ from simulation.aims_owner import (
     thousands,
 )
 from simulation.aims_stream import (
+    added_stream,
     aggregates,
     begins_at_latest,
     bursts,
@@ -86,5 +87,7 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "first leases": first_leases,
     "lease requests": lease_requests,
     "loads": loads,
+    "tables given up": given_up,
     "two streams": two_streams,
+    "added stream": added_stream,
 }

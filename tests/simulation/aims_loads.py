@@ -34,3 +34,9 @@ def loads(plan: Scenario, rng: Random) -> Scenario:
     return replace(plan, until=until, transactions=rng.choice((10, 20, 40)), rates=rates, outages=(), hosts=2,
                    refused=(), incidents=incidents, max_units=rng.choice((1, 5, 100)),
                    group_units=rng.choice((1, 4, 100)), instances=rng.choice((1, 2)), more=more)  # fmt: skip
+
+
+def given_up(plan: Scenario, rng: Random) -> Scenario:
+    """Loads as :func:`loads`; the first driver of which changes are held is killed, and its table given up at once."""
+    plan = loads(plan, rng)
+    return replace(plan, incidents=(*plan.incidents, Incident(0.0, "give up", 1, 0.0)))

@@ -89,6 +89,11 @@ def test_each_schedule_of_loads_ends_as_promised() -> None:
 
 
 @pytest.mark.timeout(300)
+def test_each_schedule_with_a_table_that_is_given_up_ends_as_promised() -> None:
+    assert "2 schedules" in simulate("--seed", "3", "--seed", "11", "--shrink", "0", "--aim", "tables given up")
+
+
+@pytest.mark.timeout(300)
 def test_a_history_of_thousands_of_units_ends_as_promised() -> None:
     assert "1 schedules" in simulate("--seed", "2", "--shrink", "0", "--aim", "thousands")
 

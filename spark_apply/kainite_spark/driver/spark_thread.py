@@ -23,11 +23,11 @@ LOOK_S: Final = 0.5
 
 
 class SparkThread:
-    """Makes one call at a time; ``name`` is the thread's."""
+    """Makes one call at a time."""
 
-    def __init__(self, name: str = "spark") -> None:
+    def __init__(self) -> None:
         self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
-        threading.Thread(target=self._make_calls, name=name, daemon=True).start()
+        threading.Thread(target=self._make_calls, name="spark", daemon=True).start()
 
     def call(self, act: Callable[[], T], look: Callable[[float], None]) -> T:
         """Makes a call on the thread; returns its result.
