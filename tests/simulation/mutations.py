@@ -179,6 +179,16 @@ def _each_in_any_lane(original: Any) -> Any:
     return plan
 
 
+def _acknowledgements_go_first(_: Any) -> Any:
+    def tidy(self: Any) -> None:
+        if self._untidy and not self._paused:
+            self._outcomes.truncate(self._follower.through + 1)
+            self._micro_batches.trim(min(self._backlog.unresolved(), default=self._follower.next_id))
+            self._untidy = 0
+
+    return tidy
+
+
 def _families_apart(original: Any) -> Any:
     def families(catalogue: Any) -> Any:
         apart = {name: replace(table, part_of=None) for name, table in catalogue.tables.items()}
@@ -302,7 +312,7 @@ def _no_time_under_way(original: Any) -> Any:
     return report
 
 
-def _last_report(self: Any) -> Any:
+def _last_report(self: Any, awaited: bool = False) -> Any:
     return self._report and self._report[0]
 
 
@@ -535,6 +545,8 @@ MUTATIONS: tuple[Mutation, ...] = (
              answering(frozenset()), 500, ("unanswered",)),
     Mutation("outcomes are durable", "kainite_spark.driver.outcomes:Outcomes.append", answering(None), 500,
              ("kill_after",)),
+    Mutation("outcomes before their acknowledgements go", "kainite_spark.driver.job:_ApplyLoop._tidy",
+             _acknowledgements_go_first, 2_000),
     Mutation("outcomes read back", "kainite_spark.driver.outcomes:Outcomes.read_from", answering(()), 2_000),
     Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", answering(False), 200,
              aim="new key"),
