@@ -15,7 +15,7 @@ from kainite.base.errors import CatalogueError, KainiteError, SourceError, Targe
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.table_load import TableLoad
 from kainite_spark.load.table_job import TableLoadJob
-from kainite_spark.targets.postgresql.target import PostgresSession
+from kainite_spark.targets.postgresql.session import PostgresSession
 from support.live_replica import DRIFT, FOREIGN_KEYS, live_replica
 from support.replicas import InlineSteps
 from support.waiting import eventually
