@@ -182,13 +182,13 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
 
+    _pass_no_numpy()
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(configuration(master, name).items()))
     try:
         with told_as_events() as output, _private_files():
             options = {"start_new_session": True, "stdout": output, "stderr": output}
             gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
-        _pass_no_numpy(gateway)
         context = SparkContext(conf=conf, gateway=gateway)
         # If a standalone master does not answer, Spark stops the context and raises nothing.
         stopped = bool(context._jsc.sc().isStopped())  # noqa: SLF001
@@ -204,10 +204,12 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
     return context, gateway
 
 
-def _pass_no_numpy(gateway: JavaGateway) -> None:
+def _pass_no_numpy() -> None:
     """Takes out what converts NumPy's values for the JVM: to look whether a value is one loads pandas, for seconds."""
-    client = gateway.gateway_client
-    client.converters = [each for each in client.converters if not type(each).__name__.startswith("Numpy")]
+    import pyspark.sql.types  # noqa: F401 - which adds them
+    from py4j.protocol import INPUT_CONVERTER
+
+    INPUT_CONVERTER[:] = [each for each in INPUT_CONVERTER if not type(each).__name__.startswith("Numpy")]
 
 
 @contextlib.contextmanager
