@@ -46,7 +46,7 @@ from kainite_spark.driver.patience import at_the_start, unless_stopped
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.replica_watch import watching
 from kainite_spark.driver.runner import SparkRunner
-from kainite_spark.driver.session import spark_context
+from kainite_spark.driver.session import spark_starting
 from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets.contract import Target
@@ -112,22 +112,23 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
     # A service manager may send HUP before there is anything to read again (_fed): while Spark starts, say. A job that
     # only catches up ends at HUP, with its terminal.
     passed_over = {} if once else {signal.SIGHUP: lambda: None}
+    apply, name = configured.apply, f"kainite apply {configured.leases.application}"
     with (
         stopping(stop),
         _handled(passed_over),
         publishing(configured, health.report) as meter,
         watching(asking(configured), health, meter, giving_up(configured)),
+        spark_starting(apply.master, name, stop, apply.python) as spark,  # while the target and the log are looked at
         _target(configured, stop) as (target, current),
     ):
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
         at_the_start(store.create, stop, "the log's table")
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        name = f"kainite apply {configured.leases.application}"
         # A killed job holds the partition until its lease runs out; that time passes while Spark starts.
         outcomes = outcomes_partition(configured.log.partition)
         watch = at_the_start(lambda: begin_to_watch(store, outcomes), stop, "the log's table")
-        apply = configured.apply
-        with spark_context(apply.master, name, stop, apply.python) as context, stopping(stop):
+        context = spark()
+        with stopping(stop):
             limits = SparkLimits(apply.stall, apply.job_limit, configured.child.shutdown_grace)
             settings = _task_settings(configured, owner, target)
             hand_out = partial(aws.frozen_credentials, configured.aws)

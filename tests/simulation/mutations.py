@@ -267,8 +267,8 @@ def _what_is_said_unheard(original: Any) -> Any:
 def _next_payload(original: Any) -> Any:
     """Gives tasks the deltas of the entry beside the one that they want."""
 
-    def parts(self: Any, piece: Any) -> Any:
-        found = original(self, piece)
+    def parts(units: Any, given: Any) -> Any:
+        found = list(original(units, given))
         return [part._replace(data=other.data) for part, other in zip(found, found[1:] + found[:1], strict=True)]
 
     return parts
@@ -410,7 +410,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("gaps in the feed", "kainite.peers.feed.buffer:FeedBuffer.take", _gaps_unnoticed, 500),
     Mutation("what was sent is said", "kainite.peers.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
              500),
-    Mutation("deltas of the entry", "kainite_spark.driver.payloads:Payloads._parts", _next_payload, 500),
+    Mutation("deltas of the entry", "kainite_spark.executor.tasks:unpacked", _next_payload, 500),
     # What the log holds.
     Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__",
              answering(False), 500),
@@ -486,7 +486,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("conflicting units on one instance", "kainite_spark.plan.schedule:components",
              lambda _: lambda units: [[unit] for unit in units], 500, aim="one micro-batch"),
     Mutation("layers", "kainite_spark.targets.statements.planner:conflict_layers",
-             lambda _: lambda units: [units], 500, aim="one micro-batch"),
+             lambda _: lambda units, most=None: [units], 500, aim="one micro-batch"),
     Mutation("a fold keeps the first change's columns", "kainite_spark.targets.statements.net_effect:_merged",
              lambda _: lambda head, later: replace(head, row=later.row), 500, aim="one micro-batch"),
     Mutation("what ends a fold", "kainite_spark.targets.statements.net_effect:_Fold._close", answering(None), 500,

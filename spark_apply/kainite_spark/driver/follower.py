@@ -1,6 +1,6 @@
 """Follows the main log for the apply job.
 
-The follower folds the log (:mod:`kainite.log.state.folded`); only the folded log keeps the facts of a unit. The
+The follower folds the log (:mod:`kainite.log.state.followed`); only the folded log keeps the facts of a unit. The
 follower also tells :class:`~kainite_spark.plan.backlog.Backlog`
 
 * of schemes of signatures (SCHEME);
@@ -41,7 +41,7 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
-from kainite.log.state.folded import FoldedLog
+from kainite.log.state.followed import FollowedLog
 from kainite.log.state.loading import load_state
 from kainite.log.state.unit_state import RESOLVED, UnitState
 from kainite.peers.feed.buffer import EVERYTHING
@@ -74,7 +74,7 @@ class LogFollower:
         self._new_backlog = new_backlog
         self._feed = feed
         self._payloads = payloads or Payloads(0)
-        self._state = FoldedLog()
+        self._state = FollowedLog()
         self._backlog = new_backlog(self._state.units)
         self.schemes = 0
         """How many new schemes of signatures came since the start."""
@@ -111,7 +111,7 @@ class LogFollower:
             outcomes_from: returns this job's outcomes from an id of the outcomes partition on, to be applied to the
                 fold.
         """
-        self._state = load_state(self._store, self._partition, strong=True)
+        self._state = FollowedLog(load_state(self._store, self._partition, strong=True))
         self._backlog = self._new_backlog(self._state.units)
         for scheme_id, scheme in self._state.schemes.items():
             self._backlog.know(scheme_id, scheme)

@@ -38,9 +38,10 @@ def assemble(parts: Iterable[UnitPart], most_bytes: int | None = None) -> list[U
 
 def in_source_order(deltas: list[Delta]) -> list[Delta]:
     """Returns the deltas by ordinal, each ordinal once, if all have one; otherwise as they are."""
-    by_ordinal = {delta.ordinal: delta for delta in reversed(deltas)}
-    if None in by_ordinal:
+    ordinals = [delta.ordinal for delta in deltas]
+    if None in ordinals:
         return deltas
+    by_ordinal = {delta.ordinal: delta for delta in reversed(deltas)}
     return [delta for _, delta in sorted(by_ordinal.items(), key=lambda item: item[0] or 0)]
 
 
