@@ -176,11 +176,9 @@ def _read(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touche
     """Returns who touches a row, as the log says."""
     from kainite.log.state.loading import load_state
     from kainite.log.views.row_holders import touchers
-    from kainite.uow.catalogue.load import load_catalogue
+    from kainite.uow.catalogue.several import catalogue_of
 
-    apply = settings.apply
-    catalogue = load_catalogue(settings.uow.catalogue_file, apply.target, apply.schemas)
-    return touchers(load_state(*opened_log(settings)), catalogue, table, key)
+    return touchers(load_state(*opened_log(settings)), catalogue_of(settings), table, key)
 
 
 def _column(text: str) -> tuple[str, str]:

@@ -131,7 +131,7 @@ def _retry(
 
 def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> RequestDecision:
     by = f"discarded by {request.get('by', 'somebody')}"
-    if unit.status is UnitStatus.FAILED:
+    if unit.status is UnitStatus.FAILED and state.targets.has_only_failed(unit.tid):
         outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=by)
         return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded"})
     asked = {

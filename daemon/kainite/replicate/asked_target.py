@@ -15,7 +15,7 @@ from kainite.verdict.facts import ReplicaFacts
 def asking(configured: Settings) -> Callable[[], ReplicaFacts] | None:
     """Returns what asks the target; None for one that is no replica's, and where PostgreSQL's driver is missing."""
     target = configured.apply.target
-    if target is None or not configured.log.enabled or kind_of(target).name != "postgresql":
+    if target is None or configured.of_targets or not configured.log.enabled or kind_of(target).name != "postgresql":
         return None
     try:
         read_replica = kind_of(target).part("kainite.replicate.replica_facts:read_replica")

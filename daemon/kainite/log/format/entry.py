@@ -23,6 +23,7 @@ CONTROL      :class:`ControlMeta`: the stream that is collected  empty
 CONTROL      :class:`ControlMeta`: since when a shard is read    empty
 TRANSACTION  :class:`TransactionMeta`: an application's          the application's own
 OPERATION    :class:`OperationMeta`: what a person did or asked  empty
+TARGET       :class:`TargetMeta`: outcomes in one of several     empty
 ===========  ==================================================  ================================
 """
 
@@ -47,6 +48,7 @@ SNAPSHOT_PART: Final = "snapshot-part"
 NAMES: Final = "names"
 STREAM: Final = "stream"
 STARTED: Final = "started"
+TARGETS: Final = "targets"
 
 MISSING: Final = "missing:"
 """The prefix in the names of units that stand in for numbers that did not come."""
@@ -66,6 +68,7 @@ class EntryKind(IntEnum):
     REFIT = 7
     TRANSACTION = 8
     OPERATION = 9
+    TARGET = 10
 
 
 class UnitStatus(StrEnum):
@@ -299,8 +302,10 @@ class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CO
     Attributes:
         what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``;
             ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here;
-            or ``started``: shards at LATEST and AT_TIMESTAMP, of the stream ``key`` where there are several, are read
-            from the time ``since`` on; it holds until the log adopts another stream.
+            ``started``: shards at LATEST and AT_TIMESTAMP, of the stream ``key`` where there are several, are read
+            from the time ``since`` on; it holds until the log adopts another stream; or ``targets``: units that are
+            dispatched from here on belong to the targets that ``key`` says
+            (:meth:`kainite.settings.assignment.Assignment.as_text`).
         since: of ``snapshot``: it is the state that the entries below this id add up to. Of ``started``: milliseconds
             since the epoch, by Kinesis' clock.
         count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.
@@ -311,6 +316,20 @@ class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CO
     count: Natural = 0
     key: str | None = None
     forget: Natural = 0
+
+
+class TargetMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.TARGET.value):
+    """Outcomes of units in one of several targets; the STATUS entry behind it has what they mean for the whole units.
+
+    Attributes:
+        target: the target's name.
+        outcomes: the outcomes there, in order of time.
+        through: every entry of the target's outcomes partition up to this id is in the log now.
+    """
+
+    target: str
+    outcomes: tuple[Outcome, ...]
+    through: int
 
 
 class TransactionMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.TRANSACTION.value):
@@ -401,6 +420,7 @@ Meta: TypeAlias = (
     | SchemeMeta
     | TransactionMeta
     | OperationMeta
+    | TargetMeta
 )
 
 

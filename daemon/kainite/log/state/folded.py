@@ -34,6 +34,7 @@ from kainite.log.format.entry import (
     SNAPSHOT,
     STARTED,
     STREAM,
+    TARGETS,
     ControlMeta,
     Entry,
     Fault,
@@ -44,6 +45,7 @@ from kainite.log.format.entry import (
     RefitMeta,
     SchemeMeta,
     StatusMeta,
+    TargetMeta,
     UnitMeta,
     UnitStatus,
 )
@@ -52,8 +54,10 @@ from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.operations import DoneOperations
 from kainite.log.state.ordinal_pages import ordinals_in
 from kainite.log.state.recent_units import RecentUnits
+from kainite.log.state.target_parts import TargetParts
 from kainite.log.state.unit_state import UnitState
 from kainite.log.state.units import UnitFold
+from kainite.settings.assignment import assignment_from
 from kainite.uow.scheme import Scheme, TableScheme
 
 MOST_SCHEMES = 16
@@ -101,6 +105,8 @@ class FoldedLog:
         """The log's beginning, by stream, where it is not the beginning of the shards (:mod:`kainite.log.client`)."""
         self.operations = DoneOperations()
         """What people did, and whether applying is paused."""
+        self.targets = TargetParts()
+        """What each of several targets has of the unresolved units; empty where there is one target."""
 
     @property
     def started_ms(self) -> int | None:
@@ -142,6 +148,7 @@ class FoldedLog:
             if (opened := self.open.get(entry.meta.uow)) is not None:
                 self.open_deltas -= opened.held
             unit = self._fold.dispatch(tid, entry, entry.meta)
+            self.targets.begin(unit)
             self._dispatched(entry.meta)
             self._wait_for(unit)
             return
@@ -160,11 +167,16 @@ class FoldedLog:
         before = late.memory if late is not None else 0
         for unit in self._fold.apply(tid, entry, time_ms):
             self._forget(unit)
+            self.targets.forget(unit.tid)
         match entry.meta:
             case FragmentMeta() if late is not None:
                 self.waiting_bytes += self.units[late.tid].memory - before
+                self.targets.begin(self.units[late.tid])
             case RefitMeta() as meta if meta.unit in self.units:
                 self._wait_for(self.units[meta.unit])
+                self.targets.begin(self.units[meta.unit])
+            case TargetMeta(target, outcomes, through):
+                self.targets.settle(target, outcomes, through)
             case SchemeMeta(scheme, tables):
                 self.schemes[scheme] = Scheme({name: TableScheme(*table) for name, table in tables.items()})
             case StatusMeta() as meta:
@@ -181,6 +193,8 @@ class FoldedLog:
                 self.recent.move(count, key, forget)
             case ControlMeta(what=what, since=int(since), key=key) if what == STARTED:
                 self.started[key or ""] = since
+            case ControlMeta(what=what, key=key) if what == TARGETS:
+                self.targets.assignment = assignment_from(key)
             case ControlMeta(what=what, key=key) if what == STREAM:
                 if self.stream not in (None, key):
                     self.positions.clear()
@@ -268,6 +282,9 @@ class FoldedLog:
     def _status(self, meta: StatusMeta) -> None:
         if meta.through is not None:
             self.through = max(self.through, meta.through)
+        elif self.targets.units:
+            for outcome in meta.outcomes:
+                self.targets.decide(outcome)
         for request in meta.requests:
             self.answered[request] = None
         while len(self.answered) > ANSWERED_REQUESTS:

@@ -9,9 +9,14 @@ from kainite.log.format.entry import Batch, Outcome, StatusMeta
 from kainite.log.state.loading import read_from_low
 
 
-def outcomes_partition(partition: str) -> str:
-    """Returns the name of the log partition that has the outcomes of the units of ``partition``."""
-    return f"{partition}:outcomes"
+def outcomes_partition(partition: str, target: str = "") -> str:
+    """Returns the name of the log partition that has the outcomes of the units of ``partition``.
+
+    Args:
+        partition: the main log's.
+        target: one of several targets, each of which has outcomes of its own; empty for the only target.
+    """
+    return f"{partition}:outcomes:{target}" if target else f"{partition}:outcomes"
 
 
 def outcomes_of(batches: Iterable[Batch], first_id: int) -> tuple[Outcome, ...]:
