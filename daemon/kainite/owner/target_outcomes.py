@@ -35,7 +35,7 @@ def assignment_entries(state: FoldedLog, wanted: Assignment) -> Sequence[Entry]:
             f" settings have {_named(wanted)}: start with the former settings until kainite log show lists no such unit"
         )
     for name in set(noted.names) - set(wanted.names):
-        if waiting := state.targets.waiting_in(name):
+        if waiting := state.targets.counts()[name][0]:
             raise LogRequestError(
                 f"the settings have no target.{name} any more, and {waiting} units wait for it: put it back until they"
                 " are applied or discarded (kainite log show)"

@@ -25,11 +25,11 @@ def outcomes_of(batches: Iterable[Batch], first_id: int) -> tuple[Outcome, ...]:
     return tuple(outcome for meta in metas if isinstance(meta, StatusMeta) for outcome in meta.outcomes)
 
 
-def stored_batches(store: LogStore, partition: str) -> list[Batch]:
-    """Returns the batches of the outcomes partition of ``partition`` that are not truncated.
+def stored_batches(store: LogStore, partition: str, target: str = "") -> list[Batch]:
+    """Returns the batches of the outcomes partition of ``partition`` and a target that are not truncated.
 
     Raises:
         LogCorruptError: the partition does not read back as written.
     """
-    outcomes = outcomes_partition(partition)
+    outcomes = outcomes_partition(partition, target)
     return read_from_low(store, outcomes, lambda low: list(store.read_batches(outcomes, low, data=False, strong=True)))

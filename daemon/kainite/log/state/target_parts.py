@@ -148,9 +148,20 @@ class TargetParts:
         parts = self.units.get(tid, {})
         return all(part.resolved or part.status is UnitStatus.FAILED for part in parts.values())
 
-    def waiting_in(self, target: str) -> int:
-        """Returns how many units are not resolved in a target."""
-        return sum(target in parts and not parts[target].resolved for parts in self.units.values())
+    def with_status(self, tid: int, *statuses: UnitStatus) -> list[str]:
+        """Returns the targets in which a unit has one of these statuses."""
+        return [name for name, part in self.units.get(tid, {}).items() if part.status in statuses]
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Returns by target how many units are not resolved there, and how many of them have failed there."""
+        waiting = {name: [0, 0] for name in self.assignment.names}
+        for parts in self.units.values():
+            for name, part in parts.items():
+                if not part.resolved:
+                    counted = waiting.setdefault(name, [0, 0])
+                    counted[0] += 1
+                    counted[1] += part.status is UnitStatus.FAILED
+        return {name: (all_of_them, failed) for name, (all_of_them, failed) in waiting.items()}
 
 
 def through_of(target: str, through: int, parts: TargetParts) -> int:
