@@ -15,7 +15,7 @@ LATE_S: Final = 60.0
 
 
 def unit_checks(summary: LogSummary, now_ms: int, unit_timeout: float, file: str = "FILE") -> tuple[Check, ...]:
-    """Returns the checks on failed, blocked, delayed, waiting and collecting units, on the room for more, and on targets.
+    """Returns the checks on failed, blocked, delayed, waiting and collecting units, on room for more, and on targets.
 
     Args:
         summary: the log's figures.

@@ -121,7 +121,7 @@ class OperationsSection(msgspec.Struct, frozen=True, tag="operations"):
 
 
 class TargetsSection(msgspec.Struct, frozen=True, tag="targets"):
-    """Several targets: the assignment, how far outcomes are copied, and the parts of units; no section for one target."""
+    """Several targets: the assignment, how far outcomes are copied, and parts of units; one target has no section."""
 
     assignment: str
     through: dict[str, int]
