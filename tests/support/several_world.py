@@ -58,16 +58,25 @@ class SeveralWorld:
 
     Args:
         store: the log's store.
-        databases: an empty database for each target.
+        databases: an empty database for each target; one alone has the tables of both.
+        targets: which there are.
     """
 
-    def __init__(self, store: LogStore, databases: Mapping[str, Database]) -> None:
+    def __init__(self, store: LogStore, databases: Mapping[str, Database], targets: Assignment = TARGETS) -> None:
         self.store = store
         self.stop = threading.Event()
-        self.targets = {name: _opened(name, databases[name]) for name in TARGETS.names}
-        self.shop, self.crm = self.targets["shop"], self.targets["crm"]
+        tables = {name: TABLES[name] if len(databases) > 1 else "".join(TABLES.values()) for name in databases}
+        self.targets = {name: _opened(name, databases[name], tables[name], targets) for name in targets.names}
         self.log = MainLog(store, Signing(merged(one.catalogue for one in self.targets.values())))
-        self.log.assign(TARGETS)
+        self.log.assign(targets)
+
+    @property
+    def shop(self) -> OneTarget:
+        return self.targets["shop"]
+
+    @property
+    def crm(self) -> OneTarget:
+        return self.targets["crm"]
 
     def job(
         self, name: str, *, store: LogStore | None = None, target: Any = None, runner: Runner | None = None, **more: Any
@@ -82,7 +91,7 @@ class SeveralWorld:
 
     def apply(self, *names: str, **more: Any) -> None:
         """Runs the jobs of these targets, or of both; the log copies their outcomes."""
-        for name in names or TARGETS.names:
+        for name in names or self.targets:
             self.job(name, **more).run(once=True)
         self.log.take_outcomes()
 
@@ -92,9 +101,9 @@ class SeveralWorld:
         return {units[tid].uow: {name: part.status.value for name, part in of.items()} for tid, of in parts.items()}
 
 
-def _opened(name: str, database: Database) -> OneTarget:
-    database.run(TABLES[name])
-    catalogue = only(reflect(database.url), TARGETS, name)
+def _opened(name: str, database: Database, tables: str, targets: Assignment) -> OneTarget:
+    database.run(tables)
+    catalogue = only(reflect(database.url), targets, name)
     target = open_target(database.target, catalogue)
     target.prepare(catalogue)
     return OneTarget(name, database, catalogue, target)

@@ -51,7 +51,7 @@ async def test_units_that_no_target_of_the_settings_would_apply_keep_the_log_fro
     await log.run()
     await log.write(lambda state: assignment_entries(state, TWO))
     await log.units("one")
-    with pytest.raises(LogRequestError, match="the settings have no target.b any more, and 1 units wait for it"):
+    with pytest.raises(LogRequestError, match=r"the settings have no target\.b any more, and 1 units wait for it"):
         assignment_entries(log.state, Assignment((("a", ()), ("c", ("t2",)))))
     with pytest.raises(LogRequestError, match="dispatched for the targets b, a; the settings have one target"):
         assignment_entries(log.state, NO_TARGETS)

@@ -16,7 +16,7 @@ def outcomes_partition(partition: str, target: str = "") -> str:
         partition: the main log's.
         target: one of several targets, each of which has outcomes of its own; empty for the only target.
     """
-    return f"{partition}:outcomes:{target}" if target else f"{partition}:outcomes"
+    return f"{partition}:{target}:outcomes" if target else f"{partition}:outcomes"
 
 
 def outcomes_of(batches: Iterable[Batch], first_id: int) -> tuple[Outcome, ...]:
