@@ -42,6 +42,12 @@ def test_without_a_word_from_the_owners_host_its_lease_is_waited_for() -> None:
 
 
 @pytest.mark.timeout(240)
+def test_units_go_into_one_target_and_into_two() -> None:
+    found = measured("two_targets.py", "--units", "20", "--rounds", "1")
+    assert 0 < found["two targets, the slower job"] < found["two targets, both jobs"]
+
+
+@pytest.mark.timeout(240)
 def test_the_log_takes_units_and_counts_what_they_cost() -> None:
     found = measured("log_append.py", "--units", "200", "--baseline-units", "10")
     assert found["log"]["wcu"] > 0
