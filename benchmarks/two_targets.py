@@ -25,16 +25,16 @@ from runs.machine import warn_unless_quiet
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))  # logs and jobs are made as the tests make them
 
-from kainite.settings.assignment import Assignment  # noqa: E402
+from kainite.settings.assignment import TableAssignment  # noqa: E402
 from kainite.store.memory import MemoryStore  # noqa: E402
 from support.several_world import SeveralWorld, contact, item  # noqa: E402
 from support.stores import Database  # noqa: E402
 
-TWO = Assignment((("shop", ()), ("crm", ("contact", "visit"))))
-ONE = Assignment((("shop", ()),))
+TWO = TableAssignment((("shop", ()), ("crm", ("contact", "visit"))))
+ONE = TableAssignment((("shop", ()),))
 
 
-def world(folder: Path, targets: Assignment) -> SeveralWorld:
+def world(folder: Path, targets: TableAssignment) -> SeveralWorld:
     """Returns a log with these targets; one target has the tables of both."""
     databases = {}
     for name in targets.names:
@@ -43,7 +43,7 @@ def world(folder: Path, targets: Assignment) -> SeveralWorld:
     return SeveralWorld(MemoryStore(), databases, targets)
 
 
-def spent(targets: Assignment, units: int) -> dict[str, float]:
+def spent(targets: TableAssignment, units: int) -> dict[str, float]:
     """Returns the microseconds of processor time that a unit takes, by target."""
     with tempfile.TemporaryDirectory() as folder:
         made = world(Path(folder), targets)

@@ -31,7 +31,7 @@ def unit(uow: str, *tables: str, key: int) -> bytes:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_each_target_is_applied_by_its_own_job(
     kinesis: Any, dynamodb: Any, moto_endpoint: str, postgres: str, mariadb: str, tmp_path: Path
 ) -> None:
@@ -48,10 +48,10 @@ def test_each_target_is_applied_by_its_own_job(
 
     with pipeline.daemon(file):
         pipeline.put([unit("both", "item", "contact", key=1), unit("shop alone", "item", key=2)])
-        eventually(lambda: len(pipeline.statuses()) == 2, LIMIT * 3)
+        eventually(lambda: len(pipeline.statuses()) == 2, LIMIT * 6)
         assert json.loads(kainite("apply", *at, "--target", "shop", "--once", "--json"))["committed"] == 2
         assert (shop.rows("SELECT id FROM item ORDER BY 1"), crm.rows("SELECT id FROM contact")) == ([(1,), (2,)], [])
-        eventually(lambda: pipeline.statuses()["shop alone"] == "committed", LIMIT * 3)
+        eventually(lambda: pipeline.statuses()["shop alone"] == "committed", LIMIT * 6)
         shown = {row["uow"]: row for row in map(json.loads, kainite("log", "show", *at, "--json").splitlines())}
         assert shown["both"]["targets"] == {"shop": "committed", "crm": "in progress"}
         marks = json.loads(kainite("log", "mark", *at, "--json"))
@@ -59,4 +59,4 @@ def test_each_target_is_applied_by_its_own_job(
 
         assert json.loads(kainite("apply", *at, "--target", "crm", "--once", "--json"))["committed"] == 1
         assert crm.rows("SELECT id, v FROM contact") == [(1, 1)]
-        eventually(lambda: pipeline.statuses()["both"] == "committed", LIMIT * 3)
+        eventually(lambda: pipeline.statuses()["both"] == "committed", LIMIT * 6)

@@ -18,11 +18,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
-from kainite.settings.assignment import Assignment
+from kainite.settings.assignment import TableAssignment
 
 FIRST: Final = "first"
 SECOND: Final = "second"
-ASSIGNMENT: Final = Assignment(((FIRST, ()), (SECOND, ("mirror*",))))
+ASSIGNMENT: Final = TableAssignment(((FIRST, ()), (SECOND, ("mirror*",))))
 ROWS: Final = 4
 
 _DDL: Final = """

@@ -35,7 +35,7 @@ from kainite.owner.repairing import read_since, repair
 from kainite.owner.requests import decide
 from kainite.owner.target_outcomes import assignment_entries, copied
 from kainite.settings import UowOrder, UowSettings
-from kainite.settings.assignment import Assignment
+from kainite.settings.assignment import TableAssignment
 from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.signature import Signatures
@@ -105,7 +105,7 @@ class MainLog:
             if batches:
                 self._put(copied(self.state, target, outcomes_of(batches, first_id), batches[-1].last_id))
 
-    def assign(self, targets: Assignment) -> None:
+    def assign(self, targets: TableAssignment) -> None:
         """Notes which target a table belongs to, as the owner does at the mount."""
         self._put(assignment_entries(self.state, targets))
 

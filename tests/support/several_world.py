@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kainite.log.contract import LogStore
 from kainite.settings import ApplySettings
-from kainite.settings.assignment import Assignment
+from kainite.settings.assignment import TableAssignment
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.several import merged, only
 from kainite.uow.catalogue.tables import Catalogue
@@ -24,7 +24,7 @@ from support.inline_runner import InlineRunner
 from support.main_log import MainLog
 from support.stores import Database
 
-TARGETS: Final = Assignment((("shop", ()), ("crm", ("contact", "visit"))))
+TARGETS: Final = TableAssignment((("shop", ()), ("crm", ("contact", "visit"))))
 TABLES: Final[Mapping[str, str]] = {
     "shop": "CREATE TABLE item (id bigint PRIMARY KEY, v bigint CHECK (v >= 0)); CREATE TABLE sold (what varchar(40));",
     "crm": "CREATE TABLE contact (id bigint PRIMARY KEY, v bigint CHECK (v >= 0));"
@@ -62,7 +62,7 @@ class SeveralWorld:
         targets: which there are.
     """
 
-    def __init__(self, store: LogStore, databases: Mapping[str, Database], targets: Assignment = TARGETS) -> None:
+    def __init__(self, store: LogStore, databases: Mapping[str, Database], targets: TableAssignment = TARGETS) -> None:
         self.store = store
         self.stop = threading.Event()
         tables = {name: TABLES[name] if len(databases) > 1 else "".join(TABLES.values()) for name in databases}
@@ -101,7 +101,7 @@ class SeveralWorld:
         return {units[tid].uow: {name: part.status.value for name, part in of.items()} for tid, of in parts.items()}
 
 
-def _opened(name: str, database: Database, tables: str, targets: Assignment) -> OneTarget:
+def _opened(name: str, database: Database, tables: str, targets: TableAssignment) -> OneTarget:
     database.run(tables)
     catalogue = only(reflect(database.url), targets, name)
     target = open_target(database.target, catalogue)

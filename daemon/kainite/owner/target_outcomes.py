@@ -17,10 +17,10 @@ from kainite.base.errors import LogRequestError
 from kainite.log.format.entry import TARGETS, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, TargetMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.settings.assignment import Assignment
+from kainite.settings.assignment import TableAssignment
 
 
-def assignment_entries(state: FoldedLog, wanted: Assignment) -> Sequence[Entry]:
+def assignment_entries(state: FoldedLog, wanted: TableAssignment) -> Sequence[Entry]:
     """Returns the entry by which units belong to these targets from now on; none where the log has it so.
 
     Raises:
@@ -64,5 +64,5 @@ def copied(state: FoldedLog, target: str, outcomes: tuple[Outcome, ...], through
     return journal.entries
 
 
-def _named(assignment: Assignment) -> str:
+def _named(assignment: TableAssignment) -> str:
     return f"the targets {', '.join(assignment.names)}" if assignment else "one target without a name"

@@ -16,7 +16,7 @@ _ALL: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class TableAssignment:
     """The targets and their tables; without a target: the application has one target, which has no name.
 
     Attributes:
@@ -58,13 +58,13 @@ class Assignment:
         return json.dumps(dict(self.patterns), separators=(",", ":"))
 
 
-NO_TARGETS: Final = Assignment()
+NO_TARGETS: Final = TableAssignment()
 
 
-def assignment_from(text: str | None) -> Assignment:
-    """Returns the assignment that :meth:`Assignment.as_text` wrote; no targets for no text."""
+def assignment_from(text: str | None) -> TableAssignment:
+    """Returns the assignment that :meth:`TableAssignment.as_text` wrote; no targets for no text."""
     found: Mapping[str, list[str]] = json.loads(text) if text else {}
-    return Assignment(tuple((name, tuple(patterns)) for name, patterns in found.items()))
+    return TableAssignment(tuple((name, tuple(patterns)) for name, patterns in found.items()))
 
 
 def _fits(pattern: str, table: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kainite.base.errors import SettingsError
-from kainite.settings.assignment import NO_TARGETS, Assignment
+from kainite.settings.assignment import NO_TARGETS, TableAssignment
 from kainite.settings.keys.table import DEFAULTS, Values
 from kainite.settings.kinds.target_kinds import kind_of
 from kainite.settings.kinds.values import ValueKind, names, path, target
@@ -102,11 +102,11 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
                 yield f"target.{name}.tables: {what}; one target at most takes all other tables"
 
 
-def assignment_of(of_targets: Mapping[str, Mapping[tuple[str, str], Any]]) -> Assignment:
+def assignment_of(of_targets: Mapping[str, Mapping[tuple[str, str], Any]]) -> TableAssignment:
     """Returns which target each table belongs to."""
     if not of_targets:
         return NO_TARGETS
-    return Assignment(tuple((name, tuple(own.get(("", "tables"), ()))) for name, own in of_targets.items()))
+    return TableAssignment(tuple((name, tuple(own.get(("", "tables"), ()))) for name, own in of_targets.items()))
 
 
 def of_target(settings: Settings, name: str | None) -> Settings:

@@ -11,13 +11,13 @@ from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.loading import load_state
 from kainite.owner.target_outcomes import assignment_entries
 from kainite.settings import LogSettings, UowSettings
-from kainite.settings.assignment import NO_TARGETS, Assignment
+from kainite.settings.assignment import NO_TARGETS, TableAssignment
 from kainite.store.memory import MemoryStore
 from support.outcomes_log import OutcomesLog
 from support.owned_log import owned_log
 from support.upkept_log import OwnedLog
 
-TWO = Assignment((("b", ("t",)), ("a", ())))
+TWO = TableAssignment((("b", ("t",)), ("a", ())))
 SETTINGS = LogSettings("t", "a", enabled=True, poll=0.01, targets=TWO)
 
 
@@ -52,7 +52,7 @@ async def test_units_that_no_target_of_the_settings_would_apply_keep_the_log_fro
     await log.write(lambda state: assignment_entries(state, TWO))
     await log.units("one")
     with pytest.raises(LogRequestError, match=r"the settings have no target\.b any more, and 1 units wait for it"):
-        assignment_entries(log.state, Assignment((("a", ()), ("c", ("t2",)))))
+        assignment_entries(log.state, TableAssignment((("a", ()), ("c", ("t2",)))))
     with pytest.raises(LogRequestError, match="dispatched for the targets b, a; the settings have one target"):
         assignment_entries(log.state, NO_TARGETS)
     assert assignment_entries(log.state, TWO) == ()

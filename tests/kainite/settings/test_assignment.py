@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kainite.settings.assignment import NO_TARGETS, Assignment, assignment_from
+from kainite.settings.assignment import NO_TARGETS, TableAssignment, assignment_from
 
-TARGETS = Assignment((("rest", ()), ("crm", ("crm.*", "visit")), ("old", ("crm.old*", "crm.new"))))
+TARGETS = TableAssignment((("rest", ()), ("crm", ("crm.*", "visit")), ("old", ("crm.old*", "crm.new"))))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_the_most_exact_pattern_decides(table: str, target: str) -> None:
 
 
 def test_a_table_may_belong_to_no_target() -> None:
-    assert Assignment((("crm", ("crm.*",)),)).target_of("orders") is None
+    assert TableAssignment((("crm", ("crm.*",)),)).target_of("orders") is None
 
 
 def test_a_unit_has_a_part_in_each_target_with_a_table_and_in_one_at_least() -> None:
@@ -35,7 +35,7 @@ def test_a_unit_has_a_part_in_each_target_with_a_table_and_in_one_at_least() -> 
         "crm": ("crm.a", "visit"),
     }
     assert TARGETS.parts(()) == {"rest": ()}
-    assert Assignment((("crm", ("crm.*",)),)).parts(("orders",)) == {"crm": ("orders",)}
+    assert TableAssignment((("crm", ("crm.*",)),)).parts(("orders",)) == {"crm": ("orders",)}
 
 
 def test_an_assignment_reads_back() -> None:

@@ -9,7 +9,7 @@ import pytest
 from kainite.base.errors import SettingsError
 from kainite.base.redaction import redacted
 from kainite.settings import Settings, load
-from kainite.settings.assignment import NO_TARGETS, Assignment
+from kainite.settings.assignment import NO_TARGETS, TableAssignment
 from kainite.settings.targets import each_target, of_target, require_one_target
 
 TWO = ("target.shop = sqlite:///shop.db", "target.crm = sqlite:///crm.db", "target.crm.tables = crm.*, visit")
@@ -25,7 +25,7 @@ def test_each_target_has_its_own_keys_and_else_those_of_all(tmp_path: Path) -> N
     settings = read(
         tmp_path, *TWO, "targetSchemas = a", "target.crm.schemas = b, c", "target.crm.catalogueFile = c.json"
     )
-    assert settings.log.targets == Assignment((("shop", ()), ("crm", ("crm.*", "visit"))))
+    assert settings.log.targets == TableAssignment((("shop", ()), ("crm", ("crm.*", "visit"))))
     shop, crm = each_target(settings)
     assert (shop.target_name, crm.target_name) == ("shop", "crm")
     assert (shop.apply.target, crm.apply.target) == (f"sqlite:///{tmp_path}/shop.db", f"sqlite:///{tmp_path}/crm.db")

@@ -310,7 +310,7 @@ class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CO
             ``started``: shards at LATEST and AT_TIMESTAMP, of the stream ``key`` where there are several, are read
             from the time ``since`` on; it holds until the log adopts another stream; or ``targets``: units that are
             dispatched from here on belong to the targets that ``key`` says
-            (:meth:`kainite.settings.assignment.Assignment.as_text`).
+            (:meth:`kainite.settings.assignment.TableAssignment.as_text`).
         since: of ``snapshot``: it is the state that the entries below this id add up to. Of ``started``: milliseconds
             since the epoch, by Kinesis' clock.
         count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.

@@ -59,7 +59,7 @@ import msgspec
 
 from kainite.log.format.entry import Natural, Outcome, UnitStatus
 from kainite.log.state.unit_state import RESOLVED, UnitState
-from kainite.settings.assignment import NO_TARGETS, Assignment
+from kainite.settings.assignment import NO_TARGETS, TableAssignment
 
 _WORST: Final = (UnitStatus.DISCARDING, UnitStatus.FAILED, UnitStatus.BLOCKED, UnitStatus.IN_PROGRESS)
 
@@ -100,7 +100,7 @@ class TargetParts:
     """
 
     def __init__(self) -> None:
-        self.assignment: Assignment = NO_TARGETS
+        self.assignment: TableAssignment = NO_TARGETS
         self.through: dict[str, int] = {}
         self.units: dict[int, dict[str, TargetPart]] = {}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kainite.base.errors import CatalogueError
-from kainite.settings.assignment import Assignment
+from kainite.settings.assignment import TableAssignment
 from kainite.settings.settings import Settings
 from kainite.settings.targets import of_target
 from kainite.uow.catalogue import load
@@ -45,7 +45,7 @@ def merged(catalogues: Iterable[Catalogue]) -> Catalogue:
     return Catalogue(tables, schemas[0] if schemas else None, tuple(schemas[1:]))
 
 
-def only(catalogue: Catalogue, targets: Assignment, target: str) -> Catalogue:
+def only(catalogue: Catalogue, targets: TableAssignment, target: str) -> Catalogue:
     """Returns the tables of a catalogue that belong to a target.
 
     Raises:
@@ -61,7 +61,7 @@ def only(catalogue: Catalogue, targets: Assignment, target: str) -> Catalogue:
     return Catalogue(tables, catalogue.default_schema)
 
 
-def _of_one(settings: Settings, targets: Assignment) -> Catalogue:
+def _of_one(settings: Settings, targets: TableAssignment) -> Catalogue:
     found = load.load_catalogue(settings.uow.catalogue_file, settings.apply.target, settings.apply.schemas)
     assert found is not None, "a target without a catalogue is refused with the settings"
     return only(found, targets, settings.target_name)

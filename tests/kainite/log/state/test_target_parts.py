@@ -18,7 +18,7 @@ from kainite.log.format.entry import (
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.target_parts import seen_by
-from kainite.settings.assignment import Assignment
+from kainite.settings.assignment import TableAssignment
 from kainite.uow.touches import Touched
 
 C, F, B, P, D, G = (
@@ -33,7 +33,7 @@ class Log:
 
     def __init__(self) -> None:
         self.state = FoldedLog()
-        self.write(EntryKind.CONTROL, ControlMeta(TARGETS, key=Assignment((("a", ()), ("b", ("t*",)))).as_text()))
+        self.write(EntryKind.CONTROL, ControlMeta(TARGETS, key=TableAssignment((("a", ()), ("b", ("t*",)))).as_text()))
         self.write(EntryKind.UNIT, UnitMeta("U", 2), Touched(tables=("s", "t")))
 
     def write(
@@ -119,7 +119,7 @@ def test_a_target_sees_its_own_part_alone() -> None:
 
 def test_units_keep_the_targets_that_they_were_dispatched_for() -> None:
     log = Log()
-    log.write(EntryKind.CONTROL, ControlMeta(TARGETS, key=Assignment((("a", ()), ("b", ("x",)))).as_text()))
+    log.write(EntryKind.CONTROL, ControlMeta(TARGETS, key=TableAssignment((("a", ()), ("b", ("x",)))).as_text()))
     log.write(EntryKind.UNIT, UnitMeta("V", 1), Touched(tables=("t",)))
     assert log.parts == {"a": P, "b": P}
     assert {name: part.tables for name, part in log.state.targets.units[3].items()} == {"a": ("t",)}

@@ -6,12 +6,12 @@ from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.views.target_marks import in_targets, read_marks, rows_of_target
 from kainite.log.views.unit_table import read_present_rows
 from kainite.owner.target_outcomes import assignment_entries
-from kainite.settings.assignment import Assignment
+from kainite.settings.assignment import TableAssignment
 from kainite.store.memory import MemoryStore
 from support.outcomes_log import OutcomesLog
 from support.upkept_log import OwnedLog
 
-TWO = Assignment((("a", ()), ("b", ("t",))))
+TWO = TableAssignment((("a", ()), ("b", ("t",))))
 
 
 async def test_a_mark_is_the_first_unit_that_is_not_resolved_also_before_the_owner_has_copied_it() -> None:

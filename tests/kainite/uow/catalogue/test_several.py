@@ -10,7 +10,7 @@ import pytest
 
 from kainite.base.errors import CatalogueError
 from kainite.settings import load
-from kainite.settings.assignment import Assignment
+from kainite.settings.assignment import TableAssignment
 from kainite.settings.targets import of_target
 from kainite.uow.catalogue.several import catalogue_of, merged, only
 from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
@@ -52,7 +52,7 @@ def test_a_table_is_found_with_and_without_the_default_schema_of_its_target() ->
 def test_a_foreign_key_cannot_leave_its_target() -> None:
     child = Table("child", None, {}, foreign_keys=(ForeignKey("k", ("a",), "parent", ("id",)),))
     catalogue = Catalogue({"child": child, "parent": Table("parent", None, {})})
-    targets = Assignment((("a", ()), ("b", ("parent",))))
+    targets = TableAssignment((("a", ()), ("b", ("parent",))))
     with pytest.raises(CatalogueError, match=r"child belongs to target\.a and references parent, which does not"):
         only(catalogue, targets, "a")
-    assert set(only(catalogue, Assignment((("a", ()),)), "a").tables) == {"child", "parent"}
+    assert set(only(catalogue, TableAssignment((("a", ()),)), "a").tables) == {"child", "parent"}
