@@ -83,9 +83,12 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
     """
     if not of_targets:
         return
-    for place, key in ((("apply", "target"), "target"), (("uow", "catalogue_file"), "catalogueFile")):
+    for place, key, own_key in (
+        (("apply", "target"), "target", "target.NAME"),
+        (("uow", "catalogue_file"), "catalogueFile", "target.NAME.catalogueFile"),
+    ):
         if place in values:
-            yield f"{key} and target.NAME: of several targets each has its own, target.NAME{key.removeprefix('target')}"
+            yield f"{key} and target.NAME: of several targets each has its own, {own_key}"
     if (DEFAULTS | values)["uow", "isolation"] is not Isolation.SERIALIZE:
         yield "target.NAME needs uowIsolation=serialize: only then the log notes which tables a unit touches"
     owners: dict[str, str] = {}
