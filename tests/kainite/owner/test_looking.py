@@ -72,7 +72,7 @@ def test_the_inbox_is_read_now_and_then() -> None:
 
 
 def test_of_several_apply_jobs_each_announcement_is_looked_at_whatever_its_id() -> None:
-    """Each job has ids of its own, so one that is behind has lower ones."""
+    """Shows it: each job has ids of its own, so one that is behind has lower ones."""
     looking = Looking(Clock(), POLL_S, several=True)
     with looking.announced():
         assert looking.outcomes_due(through=-1), "the first look"

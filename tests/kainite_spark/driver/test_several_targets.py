@@ -59,7 +59,7 @@ def servers(request: pytest.FixtureRequest, tmp_path: Path) -> SeveralWorld:
 
 
 class Away:
-    """A target that does not answer."""
+    """Shows it: a target that does not answer."""
 
     def __init__(self, target: Any) -> None:
         self._target = target
@@ -69,7 +69,7 @@ class Away:
 
 
 def test_each_target_gets_its_part_of_a_unit_once(servers: SeveralWorld) -> None:
-    """A unit is committed in the log when each target that has its tables has acknowledged it, and not before."""
+    """Shows: a unit is committed in the log when each target that has its tables has acknowledged it, and not before."""
     log = servers.log
     log.unit("both", *noting("both", item(1, 1), contact(1, 10)))
     log.unit("shop alone", *noting("shop alone", item(2, 2)))
@@ -93,7 +93,7 @@ def test_each_target_gets_its_part_of_a_unit_once(servers: SeveralWorld) -> None
 
 
 def test_a_target_that_is_away_holds_up_only_what_needs_it(world: SeveralWorld) -> None:
-    """Its units stay in the log over snapshots, truncations and starts, and are applied when it comes back."""
+    """Shows: its units stay in the log over snapshots, truncations and starts, and are applied when it comes back."""
     for number in range(1, 31):
         world.log.unit(f"T-{number}", *noting(f"T-{number}", item(number), *([contact(number)] * (number % 3 == 0))))
         world.apply("shop")
@@ -120,7 +120,7 @@ def test_a_job_waits_for_its_target_alone(world: SeveralWorld) -> None:
 
 
 def test_a_unit_that_one_target_refuses_fails_there_alone(world: SeveralWorld) -> None:
-    """The other target applies it; a retry tries it where it failed, and nowhere else."""
+    """Shows it: the other target applies it; a retry tries it where it failed, and nowhere else."""
     log = world.log
     log.unit("bad", *noting("bad", item(1, -1), contact(1, 1)))
     log.unit("behind", *noting("behind", changed("item", 1, 2), changed("contact", 1, 2)))
@@ -144,7 +144,7 @@ def test_a_unit_that_one_target_refuses_fails_there_alone(world: SeveralWorld) -
 
 
 def test_a_failed_unit_is_discarded_where_it_is_not_applied(world: SeveralWorld) -> None:
-    """The part that is committed stays; what another target may be applying is for its own job to discard."""
+    """Shows: the part that is committed stays; what another target may be applying is for its own job to discard."""
     log = world.log
     log.unit("bad", *noting("bad", item(1, -1), contact(1, 1)))
     world.apply("shop")
@@ -165,7 +165,7 @@ def test_a_failed_unit_is_discarded_where_it_is_not_applied(world: SeveralWorld)
 
 
 def test_a_failure_that_the_log_shows_after_a_retry_waits_for_another_one(world: SeveralWorld) -> None:
-    """Else the log would show a unit as failed that a job tries, and a discard of it would be carried out at once."""
+    """Shows: else the log would show a unit as failed that a job tries, and a discard of it would be carried out at once."""
     log = world.log
     log.unit("bad", *noting("bad", item(1, -1), contact(1, -1)))
     world.apply("shop")
@@ -215,7 +215,7 @@ def test_a_malformed_unit_holds_back_units_in_each_of_its_targets(world: Several
 
 
 def test_parts_that_come_late_bring_a_failed_unit_to_another_target(world: SeveralWorld) -> None:
-    """A job that follows the log already learns of the unit, which holds back what touches its rows there."""
+    """Shows: a job that follows the log already learns of the unit, which holds back what touches its rows there."""
     log = world.log
     log.append(log.fragment("late", item(1)))
     log.expire("late")
@@ -240,7 +240,7 @@ def test_with_onUowFailure_stop_a_failure_ends_the_job_of_its_target_alone(world
 
 
 def test_a_job_for_the_only_target_refuses_a_log_of_several(world: SeveralWorld) -> None:
-    """It would apply the parts of all targets to one, and nobody would apply them where they belong."""
+    """Shows: it would apply the parts of all targets to one, and nobody would apply them where they belong."""
     world.log.unit("both", *noting("both", item(1), contact(1)))
     environment = ApplyEnvironment(
         ApplySettings(lease=60.0, idle=0.01), world.store, "0", "a job", world.shop.target,
@@ -262,7 +262,7 @@ def test_a_snapshot_has_the_parts_of_units(world: SeveralWorld) -> None:
 
 
 def history(world: SeveralWorld, fates: Sequence[Fate], consistency: Consistency) -> Any:
-    """Units of both targets and of one, a failure in one of them, a retry, a discard; each job may die anywhere."""
+    """Shows: units of both targets and of one, a failure in one of them, a retry, a discard; each job may die anywhere."""
     log = world.log
     log.unit("T-1", *noting("T-1", item(1, 1), contact(1, 1)))
     log.unit("T-2", *noting("T-2", changed("item", 1, 2)))
