@@ -69,7 +69,7 @@ class Away:
 
 
 def test_each_target_gets_its_part_of_a_unit_once(servers: SeveralWorld) -> None:
-    """Shows: a unit is committed in the log when each target that has its tables has acknowledged it, and not before."""
+    """Shows a unit is committed in the log when each target that has its tables has acknowledged it, and not before."""
     log = servers.log
     log.unit("both", *noting("both", item(1, 1), contact(1, 10)))
     log.unit("shop alone", *noting("shop alone", item(2, 2)))
@@ -165,7 +165,8 @@ def test_a_failed_unit_is_discarded_where_it_is_not_applied(world: SeveralWorld)
 
 
 def test_a_failure_that_the_log_shows_after_a_retry_waits_for_another_one(world: SeveralWorld) -> None:
-    """Shows: else the log would show a unit as failed that a job tries, and a discard of it would be carried out at once."""
+    """Shows else the log would show a unit as failed that a job tries, and a discard of it would be carried out at
+    once."""
     log = world.log
     log.unit("bad", *noting("bad", item(1, -1), contact(1, -1)))
     world.apply("shop")
