@@ -35,7 +35,7 @@ def unit(uow: str, *tables: str, key: int) -> bytes:
 def test_each_target_is_applied_by_its_own_job(
     kinesis: Any, dynamodb: Any, moto_endpoint: str, postgres: str, mariadb: str, tmp_path: Path
 ) -> None:
-    """Shows the first job alone leaves the other target's part in the log, which all commands tell; then that one
+    """Shows that the first job leaves the other target's part in the log, which the commands tell, until that one
     comes."""
     shop, crm = Database(postgres), Database(mariadb)
     shop.run("CREATE TABLE item (id bigint PRIMARY KEY, v bigint)")
