@@ -46,9 +46,10 @@ from kainite.log.state.outcomes import outcomes_partition
 from kainite.log.views.unit_table import LogRow
 from kainite.observe.cloudwatch import CloudWatch
 from kainite.observe.metric import RECORDS_PROCESSED
+from kainite.operations.forgetting import delete_leases
 from kainite.operations.history import read_history
 from kainite.operations.leases import AnswerPatience, change_lease
-from kainite.operations.operation import RestartChild
+from kainite.operations.operation import ForgetStream, RestartChild
 from kainite.owner.audit.s3 import S3Audit
 from kainite.owner.mount import mount
 from kainite.owner.requests import OK
@@ -357,6 +358,15 @@ def reset_leases(aws: Aws) -> None:
     aws.kainite("leases", "reset", "--at", "0", "--yes")
     reset_a_lease_that_moves(aws, worker)
     ask_for_a_restart(aws, worker)
+    forget_a_stream(aws, worker)
+
+
+def forget_a_stream(aws: Aws, worker: LeaseTable) -> None:
+    """Deletes the leases of a stream that is read no more, as ``kainite leases forget`` does."""
+    worker.put_new(Lease(f"1:former:1:{SHARD}"))
+    table = LeaseTable(aws.client("dynamodb"), aws.application)
+    _, outcome = delete_leases(table, ForgetStream("former"), ("1:orders:1",), 0.1)
+    assert outcome.result is OperationResult.DONE
 
 
 def ask_for_a_restart(aws: Aws, worker: LeaseTable) -> None:

@@ -34,6 +34,7 @@ from simulation.aims_owner import (
     thousands,
 )
 from simulation.aims_stream import (
+    added_stream,
     aggregates,
     begins_at_latest,
     bursts,
@@ -89,4 +90,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "loads": loads,
     "two streams": two_streams,
     "two targets": two_targets,
+    "added stream": added_stream,
 }

@@ -263,7 +263,8 @@ def test_a_snapshot_has_the_parts_of_units(world: SeveralWorld) -> None:
 
 
 def history(world: SeveralWorld, fates: Sequence[Fate], consistency: Consistency) -> Any:
-    """Shows: units of both targets and of one, a failure in one of them, a retry, a discard; each job may die anywhere."""
+    """Shows: units of both targets and of one, a failure in one of them, a retry, a discard; each job may die
+    anywhere."""
     log = world.log
     log.unit("T-1", *noting("T-1", item(1, 1), contact(1, 1)))
     log.unit("T-2", *noting("T-2", changed("item", 1, 2)))

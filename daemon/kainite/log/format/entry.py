@@ -21,6 +21,7 @@ CONTROL      :class:`ControlMeta`: a snapshot, or a part of one  :mod:`kainite.l
 CONTROL      :class:`ControlMeta`: names of units move on        empty
 CONTROL      :class:`ControlMeta`: the stream that is collected  empty
 CONTROL      :class:`ControlMeta`: since when a shard is read    empty
+CONTROL      :class:`ControlMeta`: a stream has its leases       empty
 TRANSACTION  :class:`TransactionMeta`: an application's          the application's own
 OPERATION    :class:`OperationMeta`: what a person did or asked  empty
 TARGET       :class:`TargetMeta`: outcomes in one of several     empty
@@ -49,6 +50,7 @@ NAMES: Final = "names"
 STREAM: Final = "stream"
 STARTED: Final = "started"
 TARGETS: Final = "targets"
+LEASED: Final = "leased"
 
 MISSING: Final = "missing:"
 """The prefix in the names of units that stand in for numbers that did not come."""
@@ -308,11 +310,12 @@ class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CO
         what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``;
             ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here;
             ``started``: shards at LATEST and AT_TIMESTAMP, of the stream ``key`` where there are several, are read
-            from the time ``since`` on; it holds until the log adopts another stream; or ``targets``: units that are
-            dispatched from here on belong to the targets that ``key`` says
+            from the time ``since`` on; it holds until the log adopts another stream; ``leased``: the stream ``key`` is
+            awaited no more (:mod:`kainite.log.collecting.reported_shards`); or ``targets``: units that are dispatched
+            from here on belong to the targets that ``key`` says
             (:meth:`kainite.settings.assignment.TableAssignment.as_text`).
         since: of ``snapshot``: it is the state that the entries below this id add up to. Of ``started``: milliseconds
-            since the epoch, by Kinesis' clock.
+            since the epoch, by Kinesis' clock; 0 where its shards are read from TRIM_HORIZON.
         count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.
     """
 
@@ -366,6 +369,7 @@ class OperationKind(StrEnum):
     DUTY = "change a duty"
     WORKER = "change a worker"
     ADOPT_STREAM = "adopt a stream"
+    FORGET_STREAM = "forget a stream"
 
 
 class OperationResult(StrEnum):
