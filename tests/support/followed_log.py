@@ -33,7 +33,8 @@ LOG = f"{SETTINGS.table}/{P}"
 def is_alike(followed: FollowedLog, whole: FoldedLog) -> bool:
     """Returns whether a follower's fold is the log's, as far as the follower folds it."""
     mine, its = ((s.next_id, s.through, dict(s.units), s.operations.pause) for s in (followed, whole))
-    return mine == its and followed.schemes.items() >= whole.schemes.items()
+    parts, its_parts = ((t.assignment, t.through, t.units) for t in (followed.targets, whole.targets))
+    return (mine, parts) == (its, its_parts) and followed.schemes.items() >= whole.schemes.items()
 
 
 class CountingStore:

@@ -131,7 +131,7 @@ class ApplyJob:
             SparkStalledError: no task of a Spark job ran.
         """
         environment = self._environment
-        name = outcomes_partition(environment.partition)
+        name = outcomes_partition(environment.partition, environment.name)
         environment.health.enter(JobStage.STANDBY)
         mounted = mount_outcomes(
             environment.store, name, environment.owner, environment.settings.lease, self._stop, self._watch
@@ -161,7 +161,9 @@ class _ApplyLoop:
         new_backlog = functools.partial(
             Backlog, policy=self._settings.on_failure, consistency=self._settings.consistency
         )
-        self._follower = LogFollower(environment.store, environment.partition, new_backlog, environment.feed, payloads)
+        self._follower = LogFollower(
+            environment.store, environment.partition, new_backlog, environment.feed, payloads, environment.name
+        )
         self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
         self._stop_point = StopPoint(environment.stops, outcomes.generation)
         self._schemes = 0
@@ -191,6 +193,7 @@ class _ApplyLoop:
             logging.INFO,
             "apply job started",
             partition=self._environment.partition,
+            target=self._environment.name or None,
             generation=self._outcomes.generation,
             next_id=self._follower.next_id,
             waiting=self._backlog.waiting,
@@ -333,7 +336,7 @@ class _ApplyLoop:
         """Runs a micro-batch, and gives the outcomes of its units to the backlog."""
         started = time.monotonic()
         with self._metrics.timing(metric.MICRO_BATCH_TIME):
-            run = self._micro_batches.run(selection)
+            run = self._micro_batches.run(selection, self._follower.only(selection.units))
         self._metrics.ran(run.results)
         self._backlog.settle(run.outcomes, time.monotonic())
         _tell_of_delays(selection, run.outcomes)

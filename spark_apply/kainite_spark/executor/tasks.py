@@ -26,7 +26,7 @@ from kainite.settings import AwsSettings
 from kainite.settings.credentials import Provider
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.executor.apply_options import ApplyOptions
-from kainite_spark.executor.assemble import assemble
+from kainite_spark.executor.assemble import assemble, in_target
 from kainite_spark.executor.group_commit import GroupCounts, apply_units
 from kainite_spark.plan.given_parts import unpacked
 from kainite_spark.plan.micro_batch import Slice, TaskResult
@@ -128,7 +128,8 @@ def apply_parts(
         parts.append(part)
     counts = GroupCounts()
     try:
-        outcomes = apply_units(connect(), fence, assemble(parts, options.unit_bytes), options, instance, counts=counts)
+        units = in_target(assemble(parts, options.unit_bytes), options.only)
+        outcomes = apply_units(connect(), fence, units, options, instance, counts=counts)
         return TaskResult(instance, outcomes, None, counts.groups, counts.splits)
     except KainiteError as error:
         return TaskResult(instance, (), error, counts.groups, counts.splits)

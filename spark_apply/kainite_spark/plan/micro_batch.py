@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, pairwise, starmap
 from typing import Any, NamedTuple
 
@@ -72,7 +72,8 @@ class MicroBatch:
 
     If ``shuffled``, any slice may hold entries for any job instance; otherwise the n-th slice holds all
     entries of the n-th job instance. If ``alone``, each unit gets a target transaction of its own.
-    If ``in_order``, no unit behind a busy or refused one is tried.
+    If ``in_order``, no unit behind a busy or refused one is tried. Of a unit in ``only`` the deltas of these tables
+    alone are applied: its other tables are of other targets.
     """
 
     fence: Fence
@@ -81,6 +82,7 @@ class MicroBatch:
     shuffled: bool
     alone: bool = False
     in_order: bool = False
+    only: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.operations import DoneOperations
 from kainite.log.state.ordinal_pages import ordinals_in
 from kainite.log.state.recent_units import RecentUnits
+from kainite.log.state.target_parts import TargetParts
 from kainite.log.state.unit_state import UnitState
 from kainite.log.state.units import UnitFold
 from kainite.uow.scheme import Scheme, TableScheme
@@ -105,6 +106,8 @@ class FoldedLog:
         """Of several streams those that have begun, and whose leases nobody has seen for certain."""
         self.operations = DoneOperations()
         """What people did, and whether applying is paused."""
+        self.targets = TargetParts()
+        """What each of several targets has of the unresolved units; empty where there is one target."""
 
     @property
     def started_ms(self) -> int | None:
@@ -146,6 +149,7 @@ class FoldedLog:
             if (opened := self.open.get(entry.meta.uow)) is not None:
                 self.open_deltas -= opened.held
             unit = self.fold.dispatch(tid, entry, entry.meta)
+            self.targets.begin(unit)
             self._dispatched(entry.meta)
             self._wait_for(unit)
             return
@@ -164,6 +168,8 @@ class FoldedLog:
         before = late.memory if late is not None else 0
         for unit in self.fold.apply(tid, entry, time_ms):
             self._forget(unit)
+            self.targets.forget(unit.tid)
+        self.targets.fold(entry.meta, self.units, late)
         match entry.meta:
             case FragmentMeta() if late is not None:
                 self.waiting_bytes += self.units[late.tid].memory - before

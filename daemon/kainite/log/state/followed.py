@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from kainite.log.format.entry import Entry, FragmentMeta, OperationMeta, SchemeMeta, StatusMeta, UnitMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.operations import DoneOperations
+from kainite.log.state.target_parts import TargetParts
 from kainite.log.state.unit_state import UnitState
 from kainite.log.state.units import UnitFold
 from kainite.uow.scheme import Scheme, TableScheme
@@ -28,6 +29,7 @@ class FollowedLog:
         through: the owner has copied the outcomes partition up to this id.
         schemes: every scheme that was noted.
         operations: what people did, and whether applying is paused.
+        targets: what each of several targets has of the units.
     """
 
     def __init__(self, state: FoldedLog | None = None) -> None:
@@ -37,6 +39,7 @@ class FollowedLog:
         self.through = state.through
         self.schemes: dict[str, Scheme] = state.schemes
         self.operations: DoneOperations = state.operations
+        self.targets: TargetParts = state.targets
 
     @property
     def units(self) -> Mapping[int, UnitState]:
@@ -55,12 +58,15 @@ class FollowedLog:
         self.next_id += 1
         meta = entry.meta
         if isinstance(meta, UnitMeta):  # most entries are units
-            self._fold.dispatch(tid, entry, meta)
+            self.targets.begin(self._fold.dispatch(tid, entry, meta))
             return
         if isinstance(meta, FragmentMeta) and meta.uow not in self._fold.late:  # most of the others
             self._fold.collect(tid, entry, meta, time_ms)
             return
-        self._fold.apply(tid, entry, time_ms)
+        late = self.failed(meta.uow) if isinstance(meta, FragmentMeta) else None
+        for unit in self._fold.apply(tid, entry, time_ms):
+            self.targets.forget(unit.tid)
+        self.targets.fold(meta, self.units, late)
         match meta:
             case SchemeMeta(scheme, tables):
                 self.schemes[scheme] = Scheme({name: TableScheme(*table) for name, table in tables.items()})

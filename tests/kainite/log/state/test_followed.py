@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.log.format.entry import (
+    TARGETS,
+    ControlMeta,
     Entry,
     EntryKind,
     Fault,
@@ -18,18 +20,23 @@ from kainite.log.format.entry import (
     RefitMeta,
     SchemeMeta,
     StatusMeta,
+    TargetMeta,
     UnitMeta,
     UnitStatus,
 )
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.followed import FollowedLog
+from kainite.settings.assignment import TableAssignment
 from kainite.uow.delta import UnitEnd
 from kainite.uow.touches import Touched
 from support.followed_log import is_alike
 
 NAMES = st.sampled_from(["A", "B", "C"])
 IDS = st.integers(0, 12)
-TOUCHED = st.builds(Touched, st.frozensets(st.integers(1, 5), max_size=2))
+TOUCHED = st.builds(
+    Touched, st.frozensets(st.integers(1, 5), max_size=2), tables=st.sampled_from([(), ("t",), ("u",), ("t", "u")])
+)
+ASSIGNED = TableAssignment((("one", ("t",)), ("two", ("u",))))
 ENTRIES = st.one_of(
     st.builds(lambda uow, touched: Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s0", 1), touched), NAMES, TOUCHED),
     st.builds(
@@ -51,11 +58,19 @@ ENTRIES = st.one_of(
         lambda tid, status, through: Entry(EntryKind.STATUS, StatusMeta((Outcome(tid, status),), through)),
         IDS, st.sampled_from(UnitStatus), st.none() | IDS,
     ),
+    st.builds(
+        lambda name, tid, status, through: Entry(EntryKind.TARGET, TargetMeta(name, (Outcome(tid, status),), through)),
+        st.sampled_from(ASSIGNED.names), IDS, st.sampled_from(UnitStatus), IDS,
+    ),
 )  # fmt: skip
 
 
-@given(st.lists(ENTRIES, max_size=25), st.integers(0, 25))
-def test_a_follower_that_begins_anywhere_has_the_units_of_the_whole_fold(entries: list[Entry], begin: int) -> None:
+@given(st.lists(ENTRIES, max_size=25), st.integers(0, 25), st.booleans())
+def test_a_follower_that_begins_anywhere_has_the_units_of_the_whole_fold(
+    entries: list[Entry], begin: int, several: bool
+) -> None:
+    if several:
+        entries = [Entry(EntryKind.CONTROL, ControlMeta(TARGETS, key=ASSIGNED.as_text())), *entries]
     whole, before = FoldedLog(), FoldedLog()
     for tid, entry in enumerate(entries):
         whole.apply(tid, entry, 0)
