@@ -70,7 +70,7 @@ class Replica:
         self.records: list[bytes] = []
         self._source = source
         self._extractor = PostgresExtractor(Reading(source))
-        self._output = io.StringIO()
+        self._output = io.BytesIO()
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
         self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
         self.store = MemoryStore()
@@ -180,7 +180,7 @@ class Replica:
         self._output.truncate()
         admission = Admission(Signing(self._world.catalogue))
         for line in lines:
-            admission.feed(line.encode())
+            admission.feed(line)
         self._world.log.append(*admission.take("invalid"))
 
 
