@@ -6,7 +6,6 @@ daemon around the record processor and the log. What the parts hand on to each o
 
 from __future__ import annotations
 
-import base64
 import io
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +16,13 @@ from typing import Any, Final
 
 import orjson
 import psycopg
-from amazon_kclpy import messages
 
 from kainite.base.errors import TargetFencedError
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.processors.frame import DeltaProcessor
+from kainite.processors.requests import DeliveredRecord
 from kainite.processors.row_pieces import RecentPieces
 from kainite.processors.searched_stream import no_stream
 from kainite.settings import ApplySettings
@@ -174,7 +173,8 @@ class Replica:
     def _log(self, records: Sequence[bytes]) -> None:
         if not records:
             return
-        self._processor.process_records(_Input(records))
+        delivered = [DeliveredRecord(record, "k", str(place), 0, 0) for place, record in enumerate(records)]
+        self._processor.process(delivered, None)  # its clock stands still: it asks for no checkpoint
         lines = self._output.getvalue().splitlines()
         self._output.seek(0)
         self._output.truncate()
@@ -188,22 +188,6 @@ def made(source: SourceSlot) -> dict[str, Any]:
     """Makes the slot; returns the offset to begin with."""
     with create_slot(source) as slot:
         return Offset(slot.lsn, 0).as_json()
-
-
-class _Input:
-    """Records as kclpy hands them to a record processor."""
-
-    def __init__(self, records: Sequence[bytes]) -> None:
-        self.records = [
-            messages.Record({
-                "data": base64.b64encode(record).decode(),
-                "partitionKey": "k",
-                "sequenceNumber": str(place),
-                "subSequenceNumber": 0,
-                "approximateArrivalTimestamp": 0,
-            })
-            for place, record in enumerate(records)
-        ]  # fmt: skip
 
 
 @contextmanager
