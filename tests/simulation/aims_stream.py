@@ -133,7 +133,7 @@ def two_streams(plan: Scenario, rng: Random) -> Scenario:
         Incident(at, rng.choice(chosen), rng.randrange(4), 8.0)
         for at in sorted(rng.uniform(1.0, 25.0) for _ in range(5))
     )
-    style = replace(plan.style, numbers=True, ends=True)
+    style = replace(plan.style, ordinals=True, numbers=True, ends=True)  # any shard: nothing else orders a unit
     plan = replace(
         plan, spread=True, style=style, shards=rng.choice((1, 2)), until=30.0, transactions=20, outages=outages,
         incidents=incidents, rates={"unanswered": 0.01, "slow": 0.02, "late": 0.02}, more=replace(plan.more, streams=2),
