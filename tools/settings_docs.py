@@ -53,8 +53,8 @@ KAINITE_LOG_TABLE_NAME=orders-log kainite log show -p app.properties
 
 ## Keys of one stream
 
-With `streamNames` a key may be set for one of the streams, in the file: `stream.NAME.KEY = …`, with the stream's name
-and one of
+With `streamNames` a key may be set for one of the streams: `stream.NAME.KEY = …` in the file, `--stream.NAME.KEY=…`
+on the command line, `KAINITE_stream.NAME.KEY` in the environment, always spelled so, with the stream's name and one of
 {of_a_stream}.
 What is not set so holds for all streams. `creationEpoch` is the last part of the stream's identifier in KCL's lease
 keys; without it the second of its creation is taken. A new value takes effect as the key's own does; a stream that is

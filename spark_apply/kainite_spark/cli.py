@@ -29,7 +29,7 @@ from kainite.log.state.outcomes import outcomes_partition
 from kainite.observe.meter import Meter
 from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
-from kainite.replicate.asked_target import asking
+from kainite.replicate.asked_target import asking, giving_up
 from kainite.settings import AwsFrom, Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.load import load_catalogue
@@ -116,7 +116,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         stopping(stop),
         _handled(passed_over),
         publishing(configured, health.report) as meter,
-        watching(asking(configured), health, meter),
+        watching(asking(configured), health, meter, giving_up(configured)),
         _target(configured, stop) as (target, current),
     ):
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)

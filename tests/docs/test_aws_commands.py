@@ -78,6 +78,7 @@ OTHERS = {
     "doctor",
     "extract",
     "fleet watch",
+    "leases forget",
     "leases move",
     "leases reset",
     "leases restart-child",

@@ -132,7 +132,8 @@ MAY: dict[str, str] = {
     "Audit": "",
     "Reader": "rows|rows of applications|requests|leases|the fleet|records",
     "Reader Operator": "rows|rows of applications|requests|leases|the fleet|records|a request|a duty",
-    "Reader Reset": "rows|rows of applications|requests|leases|the fleet|records|a request|a lease|a checkpoint",
+    "Reader Reset": "rows|rows of applications|requests|leases|the fleet|records|a request|a lease|a checkpoint|"
+    "a lease's end",
     "Apply": "the token|rows|rows of applications|outcomes",
     "Worker": "leases|records|a lease|a checkpoint|a lease's end",
     "Worker Log": "the token|rows|rows of applications|names of units|requests|leases|records|a head|an entry|"

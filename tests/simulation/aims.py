@@ -33,6 +33,7 @@ from simulation.aims_owner import (
     thousands,
 )
 from simulation.aims_stream import (
+    added_stream,
     aggregates,
     begins_at_latest,
     bursts,
@@ -87,4 +88,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "lease requests": lease_requests,
     "loads": loads,
     "two streams": two_streams,
+    "added stream": added_stream,
 }

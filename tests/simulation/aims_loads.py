@@ -31,6 +31,9 @@ def loads(plan: Scenario, rng: Random) -> Scenario:
         rates["copy_freezes"] = 0.3
     more = replace(plan.more, prefix=True, stop=False, loads=rng.choice(_COMMANDS), feed_credit=0, poison=(), locks=(),
                    most_units=0, chunk_bytes=0, entry_cost=0.0, changes=(), tidy_every=rng.choice((1, 50)))  # fmt: skip
-    return replace(plan, until=until, transactions=rng.choice((10, 20, 40)), rates=rates, outages=(), hosts=2,
+    done = replace(plan, until=until, transactions=rng.choice((10, 20, 40)), rates=rates, outages=(), hosts=2,
                    refused=(), incidents=incidents, max_units=rng.choice((1, 5, 100)),
                    group_units=rng.choice((1, 4, 100)), instances=rng.choice((1, 2)), more=more)  # fmt: skip
+    if rng.random() < 0.4:
+        return replace(done, incidents=(*incidents, Incident(0.0, "give up", 1, 0.0)))
+    return done

@@ -8,7 +8,7 @@ from random import Random
 from simulation.disturbances import apart, shared, some_odd
 from simulation.extras import Extra
 from simulation.faults import KINDS
-from simulation.plan import Incident, Scenario
+from simulation.plan import OWNER, Incident, Scenario
 
 
 def bursts(plan: Scenario, rng: Random) -> Scenario:
@@ -139,6 +139,21 @@ def two_streams(plan: Scenario, rng: Random) -> Scenario:
         incidents=incidents, rates={"unanswered": 0.01, "slow": 0.02, "late": 0.02}, more=replace(plan.more, streams=2),
     )  # fmt: skip
     return shared(plan, rng) if rng.random() < 0.5 else plan
+
+
+def added_stream(plan: Scenario, rng: Random) -> Scenario:
+    """Adds a stream while some files do not name it yet: its leases are not made for long, and daemons are killed."""
+    plan = watermark(plan, rng)
+    at, late = rng.uniform(4.0, 10.0), rng.uniform(60.0, 140.0)
+    first = rng.randrange(2)
+    changed = tuple(at if slot == first else late for slot in range(3))
+    kills = tuple(
+        Incident(time, "kill", rng.choice((OWNER, 0, 1, 2)), 3.0)
+        for time in sorted(rng.uniform(at + 2.0, 30.0) for _ in range(3))
+    )
+    outages = ((at, rng.uniform(40.0, 120.0), "leases put"),)
+    more = replace(plan.more, streams=2, changed=changed)
+    return replace(plan, shards=rng.choice((1, 2)), daemons=3, outages=outages, incidents=kills, more=more)
 
 
 def begins_at_latest(plan: Scenario, rng: Random) -> Scenario:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from kainite.base.errors import KainiteError, LogCorruptError, LogFencedError, TargetRejectedError
 from kainite.log.contract import Slot
@@ -41,8 +41,8 @@ class Tenures:
         """Who has mounted each log partition last."""
         self.units: set[str] = set()
         """The units that have been dispatched in the log."""
-        self.begun = False
-        """Whether a log has noted when reading begins."""
+        self.begun: set[str | None] = set()
+        """The streams of which a log has noted when reading begins; one stream is None."""
         self._taken = taken
         self._broken = broken
         self._closed: dict[str, int] = {}
@@ -69,7 +69,7 @@ class Tenures:
             return
         self._nonces.add(nonce)
         self.units |= {entry.meta.uow for entry in batch.entries if isinstance(entry.meta, UnitMeta)}
-        self.begun |= any(_notes_beginning(entry.meta) for entry in batch.entries)
+        self.begun |= {entry.meta.key for entry in batch.entries if _notes_beginning(entry.meta)}
         closed = self._closed.get(partition, 0)
         if batch.generation < closed and batch.first_id >= self._next.get(partition, 0):
             self._broken(f"{what} was put although an owner of generation {closed} was at work")
@@ -82,7 +82,7 @@ class Tenures:
             self._broken(f"slot {first_id} of log partition {partition} stands there without its chunks")
 
 
-def _notes_beginning(meta: Any) -> bool:
+def _notes_beginning(meta: Any) -> TypeGuard[ControlMeta]:
     return isinstance(meta, ControlMeta) and meta.what == STARTED
 
 

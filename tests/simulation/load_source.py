@@ -159,6 +159,10 @@ class LoadOracle:
                 return None
         return f"no state of the source from {self.at} on has these rows: { {name: found.rows[name] for name in live} }"
 
+    def holds(self) -> bool:
+        """Tells whether changes of a table that is loaded by itself are held."""
+        return bool(_one(self.connection.execute("SELECT count(*) FROM kainite_held_delta"))[0])
+
     def missing(self) -> str | None:
         """Returns what is left to be done; None where the target is as of the last transaction."""
         found, last = self._found(), len(self.history.transactions)

@@ -31,6 +31,7 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.log.format.entry import UnitStatus
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.ends import ReplicaEnds, target_session
+from kainite.replicate.giving_up import give_up_full
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import found_load
 from kainite.replicate.table_ledger import OwnLoadState
@@ -225,6 +226,21 @@ class LoadWorld:
         living = [keeper for _, keeper in self._source.snapshots.values() if not keeper.dead]
         if living and incident.what == "keeper":
             living[-1].kill()
+        if incident.what == "give up":
+            self._give_up_next()
+
+    def _give_up_next(self) -> None:
+        """Kills the driver as soon as something is held, and has the apply job give its table up at once."""
+        if not self._oracle.holds():
+            self._hub.after(0.1, self._give_up_next)
+            return
+        self._hosts.running[1].kill()
+        process = self._hosts.process(f"giver.{next(self._names)}")
+
+        def give_up() -> None:
+            self._hub.spawn(process, lambda: give_up_full(self._url, LOG, 0))
+
+        self._hub.after(0.05, give_up)
 
     def _take_outcomes(self) -> None:
         self._log.take_outcomes()

@@ -88,6 +88,8 @@ OF_LOADS: tuple[Mutation, ...] = (
     Mutation("what was held before the copy is left out", f"{_CATCH_UP}._units", _takes_all, 20, aim=LOADS),
     Mutation("what was held at the copy's point is applied", f"{_CATCH_UP}._units", _takes_later, 40, aim=LOADS),
     Mutation("a table goes live behind its point", f"{_CATCH_UP}._is_passed", _passed_at_once, 20, aim=LOADS),
+    Mutation("a table that was given up is loaded anew", "kainite.replicate.giving_up:FORGET_POINT",
+             _without("position = NULL, snapshot = NULL", "seen_at = seen_at"), 40, aim=LOADS),
     Mutation("version of the tables' states", f"{_TABLE_LEDGER}:RAISE_VERSION",
              _without("tables = kainite_fence.tables + 1", "tables = kainite_fence.tables"), 60, aim=LOADS),
 )  # fmt: skip

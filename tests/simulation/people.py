@@ -150,10 +150,11 @@ class Producer:
 
         Earlier units may be torn. Where nothing is noted, reading itself is the beginning.
         """
-        if self._plan.more.start:
-            while not (self._world.hosts.tenures.begun or self._world.stream.is_read):
-                self._world.hub.pause(READER_LOOK_S)
-            self._world.hub.pause(self._plan.more.grace)
+        more, world = self._plan.more, self._world
+        if more.start or more.changed:
+            while not (len(world.hosts.tenures.begun) >= more.streams or world.stream.is_read):
+                world.hub.pause(READER_LOOK_S)
+            world.hub.pause(more.grace if more.start else 0.0)
 
     def _end(self, place: int, size: int) -> int:
         """Returns where a batch ends: before a pause, and before a change of the tables."""

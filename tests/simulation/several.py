@@ -34,6 +34,11 @@ def named(plan: Scenario, settings: StreamSettings) -> StreamSettings:
     return replace(settings, name="several", names=tuple(map(arn_of, names_of(plan))), created=CREATED)
 
 
+def unchanged(settings: StreamSettings) -> StreamSettings:
+    """Returns the settings of an older file, which names the first stream alone."""
+    return replace(settings, names=settings.names[:1])
+
+
 class SimStreams:
     """One stream, or several; the hash key of a record says to which it goes."""
 

@@ -37,7 +37,7 @@ from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, setti
 from simulation.people import Operator, Producer, allowed
 from simulation.plan import Incident, Scenario
 from simulation.runner import SimRunner
-from simulation.several import SimStreams
+from simulation.several import SimStreams, unchanged
 from simulation.source import Source
 from simulation.stream import SimKinesis
 from simulation.target import Gate, Limits, Lock, SimTarget
@@ -149,6 +149,8 @@ class World:
             self._start_daemon(slot)
         for slot in range(plan.daemons, plan.daemons + plan.drivers):
             self._start_driver(slot)
+        for slot, at in enumerate(plan.more.changed[: plan.daemons]):
+            self.hub.after(at, lambda slot=slot: self.hosts.running[slot].kill())  # type: ignore[misc]
         self.hosts.expect(self._reshard)
         operator = Operator(self)
         operator.begin()
@@ -251,6 +253,8 @@ class World:
         settings = settings_of(self.plan, self._worker(slot))
         if self.hub.now >= self.plan.more.striped_from:
             settings = replace(settings, log=replace(settings.log, stripes=self.plan.more.stripes))
+        if self.hub.now < dict(enumerate(self.plan.more.changed)).get(slot, 0.0):
+            settings = replace(settings, stream=unchanged(settings.stream))
         process.start(run_daemon(settings, stop), lambda error: self.hosts.ended(process, error))
 
     def _start_driver(self, slot: int) -> None:

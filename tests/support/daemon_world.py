@@ -129,10 +129,13 @@ class World:
 
     @asynccontextmanager
     async def consumer(
-        self, command: Sequence[str], *, log: Any = None, meter: Meter = SILENT, **changes: Any
+        self, command: Sequence[str], *, log: Any = None, meter: Meter = SILENT, among: str = "", **changes: Any
     ) -> AsyncIterator[tuple[ShardConsumer, asyncio.Task[None]]]:
-        """Runs a consumer of the stream's first shard; cancels it at the end if it still runs."""
-        stream = StreamClient(self.kinesis, self.name)
+        """Runs a consumer of the stream's first shard; cancels it at the end if it still runs.
+
+        ``among``: the stream's id in an application of several streams.
+        """
+        stream = StreamClient(self.kinesis, self.name, id=among)
         units = (lambda: UnitsOfWork(log, Admission(Signing(None)))) if log is not None else None
         child = replace(self.child_settings(command), **changes)
         open_source = polling(stream, render=RENDER[child.protocol])

@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.capture.postgresql.units import OnTruncate
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.table_load import OwnLoad
 from kainite_spark.load.rounds import StepRunner
@@ -142,8 +143,14 @@ class LiveReplica:
 
 
 @contextmanager
-def live_replica(source: SourceSlot, target: str, *, follows: bool = True) -> Iterator[LiveReplica]:
-    with replica(source, target, TABLES) as made, ThreadPoolExecutor(2) as pool, ExitStack() as last:
+def live_replica(
+    source: SourceSlot, target: str, *, follows: bool = True, on_truncate: OnTruncate = OnTruncate.FAIL
+) -> Iterator[LiveReplica]:
+    with (
+        replica(source, target, TABLES, on_truncate=on_truncate) as made,
+        ThreadPoolExecutor(2) as pool,
+        ExitStack() as last,
+    ):
         loading = Loading(ReplicaEnds(source, target, LOG), 0)
         loading.in_source(FILL)
         loading.load()

@@ -21,6 +21,7 @@ from kainite.base.errors import TargetFencedError
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.capture.postgresql.units import OnTruncate
 from kainite.processors.frame import DeltaProcessor
 from kainite.processors.requests import DeliveredRecord
 from kainite.processors.row_pieces import RecentPieces
@@ -52,6 +53,7 @@ class Replica:
         begin: where a slot begins that is there already; None to make one.
         apply: settings with which the target is opened.
         ledger: the log's name in the target.
+        on_truncate: what TRUNCATE does.
 
     Attributes:
         records: what the extractor has given, in order.
@@ -64,11 +66,13 @@ class Replica:
         begin: dict[str, Any] | None = None,
         apply: ApplySettings | None = None,
         ledger: str = "log/0",
+        on_truncate: OnTruncate = OnTruncate.FAIL,
     ) -> None:
         self._offset = made(source) if begin is None else begin
         self.records: list[bytes] = []
         self._source = source
-        self._extractor = PostgresExtractor(Reading(source))
+        self._reading = Reading(source, on_truncate=on_truncate)
+        self._extractor = PostgresExtractor(self._reading)
         self._output = io.BytesIO()
         transform = partial(deltas_of, pieces=RecentPieces(no_stream))
         self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
@@ -119,12 +123,12 @@ class Replica:
             drop_slot(connection, self._source.slot)
         lose()
         self._offset = made(self._source) | {"number": self.number}
-        self._extractor = PostgresExtractor(Reading(self._source))
+        self._extractor = PostgresExtractor(self._reading)
 
     def go_on(self) -> None:
         """Goes on as a fresh process of the extractor, with whichever server its URL leads to now."""
         self._extractor.close()
-        self._extractor = PostgresExtractor(Reading(self._source))
+        self._extractor = PostgresExtractor(self._reading)
 
     def answer_once(self) -> None:
         """Takes one answer of the extractor, which may have nothing in it."""
@@ -198,6 +202,7 @@ def replica(
     at_source: Sequence[str] = (),
     at_target: Sequence[str] = (),
     apply: ApplySettings | None = None,
+    on_truncate: OnTruncate = OnTruncate.FAIL,
 ) -> Iterator[Replica]:
     """Makes the same tables in both databases, and a replica of the one in the other.
 
@@ -208,12 +213,13 @@ def replica(
         scripts: what makes the tables.
         at_source, at_target: what is done in one of them alone afterwards.
         apply: settings with which the target is opened.
+        on_truncate: what TRUNCATE does.
     """
     for url, own in ((source.url, at_source), (target, at_target)):
         with psycopg.connect(url, autocommit=True) as connection:
             for script in ("DROP TABLE IF EXISTS item, note", *scripts, *own):
                 connection.execute(script)
-    made = Replica(source, target, apply=apply)
+    made = Replica(source, target, apply=apply, on_truncate=on_truncate)
     try:
         yield made
     finally:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kainite.base.position import Position
 from kainite.log.collecting.collect import collect
+from kainite.log.collecting.reported_shards import ReportedShards
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import Batch, Entry, Outcome, UnitStatus
@@ -33,8 +34,10 @@ class OwnedLog:
         self.mounted = mount(store, P, SETTINGS.owner, 1000.0)
         self.looking = Looking(lambda: 0.0, poll=0.0)
         self.given_up = ""
+        self.now = 0.0
+        self.reported = ReportedShards(lambda: self.now, lambda: self.state.awaited)
         self.upkeep = LogUpkeep(
-            store, SETTINGS, RULES, self.mounted, None, Waiting(RULES.timeout, lambda: 0.0), self.looking
+            store, SETTINGS, RULES, self.mounted, None, Waiting(RULES.timeout, lambda: 0.0), self.reported, self.looking
         )
 
     async def write(self, decide: Callable[[FoldedLog], Sequence[Entry]]) -> None:

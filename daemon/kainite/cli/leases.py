@@ -18,7 +18,7 @@ from rich.text import Text
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.liveness import Sighting
-from kainite.cli.leases_requests import move, restart_child
+from kainite.cli.leases_requests import forget, move, restart_child
 from kainite.cli.leases_reset import reset
 from kainite.cli.leases_stderr import stderr
 from kainite.cli.observed_leases import lease_table, observe_until_decided, rows_of, stream_of
@@ -61,6 +61,7 @@ def leases() -> None:
       kainite leases reset -p app.properties --to TRIM_HORIZON
       kainite leases restart-child -p app.properties shardId-000000000003
       kainite leases move -p app.properties shardId-000000000003 host-2
+      kainite leases forget -p app.properties payments
       kainite leases stderr -p app.properties shardId-000000000003
     """
 
@@ -68,6 +69,7 @@ def leases() -> None:
 leases.add_command(reset)
 leases.add_command(restart_child)
 leases.add_command(move)
+leases.add_command(forget)
 leases.add_command(stderr)
 
 

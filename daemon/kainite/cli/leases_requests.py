@@ -1,4 +1,4 @@
-"""``kainite leases restart-child`` and ``kainite leases move``: what is asked of a lease's holder, wherever it runs."""
+"""``kainite leases restart-child``, ``move`` and ``forget``: what is done to leases after a confirmation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kainite.cli.terminal import say, stdout
 from kainite.log.format.entry import OperationResult
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
-from kainite.operations.operation import LeaseOperation, MoveLease, RestartChild
+from kainite.operations.operation import ForgetStream, LeaseOperation, MoveLease, RestartChild
 from kainite.settings import load
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -62,7 +62,30 @@ def move(properties: Path, shard: str, worker: str, why: str, yes: bool) -> int:
     return _carry_out(properties, MoveLease(shard, worker), why, yes=yes)
 
 
-def _carry_out(properties: Path, operation: LeaseOperation, why: str, *, yes: bool) -> int:
+@click.command("forget")
+@properties_option
+@click.argument("stream")
+@why_option
+@yes_option
+def forget(properties: Path, stream: str, why: str, yes: bool) -> int:
+    """Deletes the leases of a stream that streamNames has no more, at once.
+
+    Otherwise they are deleted when none was written for formerStreamLeasesMillis; with uowEnd=watermark those of shards
+    that are not read to their end stay, and units wait for them. Units of work do not wait for the stream any more: let
+    its writers stop, and wait until it is read to its end, before you take it out of the file.
+
+    The command refuses a stream that the file names, and one whose leases a worker renews: to find out, it observes
+    them for up to the failover time. STREAM is a name, or account:stream:creationEpoch, as "kainite leases" shows it.
+
+    \b
+    Examples:
+      kainite leases forget -p app.properties payments
+      kainite leases forget -p app.properties 123456789012:payments:1700000000 --why "moved to orders" --yes
+    """
+    return _carry_out(properties, ForgetStream(stream), why, yes=yes)
+
+
+def _carry_out(properties: Path, operation: LeaseOperation | ForgetStream, why: str, *, yes: bool) -> int:
     """Has an operation carried out and says what has become of it; returns 1 where it was refused."""
     operations = Operations(load(properties, needs=("applicationName",)))
     preview = operations.preview(operation)

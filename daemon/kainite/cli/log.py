@@ -80,18 +80,20 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
       kainite log show -p app.properties --cause 23503
       kainite log show -p app.properties --uow T-17 --json
     """
-    opened = opened_log(load(properties, needs=("applicationName",)))
+    settings = load(properties, needs=("applicationName",))
+    opened = opened_log(settings)
     if limit and not wanted and not uows:
         shown = read_latest_rows(*opened, limit)
     else:
         rows = [row for row in read_present_rows(*opened) if wanted.takes(row) and (not uows or row.uow in uows)]
         shown = rows[-limit:] if limit else rows
     now = epoch_ms()
+    marked = [(row, _not_live(settings, row, marks)) for marks in [_marks(settings)] for row in shown]
     if as_json:
-        for row in shown:
-            say_json(asdict(row) | {"age_s": row.age_s(now), "now_ms": now})
+        for row, not_live in marked:
+            say_json(asdict(row) | {"not_live": not_live, "age_s": row.age_s(now), "now_ms": now})
     else:
-        stdout().print(_table(shown, now))
+        stdout().print(_table(marked, now))
         if paused := _paused(*opened):
             say(f"applying is {paused}: kainite log resume -p {properties}")
 
@@ -165,6 +167,21 @@ def _asked(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touch
         return None
 
 
+def _marks(settings: Settings) -> Mapping[str, str]:
+    """Returns what a replica's target tells of its tables that are not live, by name; nothing of another target."""
+    from kainite.replicate.asked_target import asking
+
+    ask = asking(settings)
+    return {} if ask is None else ask().marks
+
+
+def _not_live(settings: Settings, row: LogRow, marks: Mapping[str, str]) -> list[str]:
+    """Returns the marks of the tables that a unit touches; a name without a schema is in the first of the target's."""
+    schema = settings.apply.schemas[0] if settings.apply.schemas else "public"
+    touched = {name if "." in name else f"{schema}.{name}" for name in row.tables}
+    return [mark for name, mark in sorted(marks.items()) if name in touched]
+
+
 def _paused(store: DynamoDBStore, partition: str) -> str:
     """Returns who has paused applying, as the log's owner told it with its last heartbeat; empty for nobody."""
     head = store.read_head(partition)
@@ -208,7 +225,7 @@ def _name_of(tid: int | None, found: Sequence[Toucher]) -> str | None:
     return next((unit.uow for unit in found if unit.id == tid), None)
 
 
-def _table(rows: list[LogRow], now_ms: int) -> Table:
+def _table(rows: Sequence[tuple[LogRow, list[str]]], now_ms: int) -> Table:
     from rich.table import Table
 
     now = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
@@ -223,13 +240,13 @@ def _table(rows: list[LogRow], now_ms: int) -> Table:
     table.add_column("Seconds", justify="right")
     table.add_column("Age", justify="right")
     table.add_column("Cause", overflow="fold")
-    for row in rows:
+    for row, not_live in rows:
         colour = _COLOURS.get(UnitStatus(row.status)) if row.status != COLLECTING else "cyan"
-        table.add_row(*_cells(row, now_ms), style=colour)
+        table.add_row(*_cells(row, not_live, now_ms), style=colour)
     return table
 
 
-def _cells(row: LogRow, now_ms: int) -> list[Text]:
+def _cells(row: LogRow, not_live: list[str], now_ms: int) -> list[Text]:
     from rich.text import Text
 
     cells = [
@@ -244,7 +261,7 @@ def _cells(row: LogRow, now_ms: int) -> list[Text]:
         row.status,
         row.took_s,
         _lasted(row.age_s(now_ms)),
-        row.cause,
+        "; ".join(filter(None, (row.cause, *not_live))),
     ]
     return [Text("" if cell is None else str(cell)) for cell in cells]
 

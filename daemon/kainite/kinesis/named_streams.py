@@ -49,6 +49,12 @@ def client_of(kinesis: KinesisClient, settings: Settings) -> StreamClient:
     return StreamClient(kinesis, stream.name, stream.arn, str(StreamId.of(arn, created)))
 
 
+def ids_of(settings: Settings) -> frozenset[str]:
+    """Returns the ids of all streams that the settings name; errors as those of :func:`client_of`. Blocks."""
+    kinesis = aws.client("kinesis", settings.aws)
+    return frozenset(client_of(kinesis, each).id for each in each_stream(settings))
+
+
 def clients_of(settings: Settings) -> ReadableShards:
     """Returns the shards of all streams that the settings name; errors as those of :func:`client_of`. Blocks."""
     kinesis = aws.client("kinesis", settings.aws)

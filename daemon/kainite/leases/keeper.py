@@ -132,6 +132,8 @@ class LeaseKeeper:
         """
         now = self._settings.leases
         kept = replace(leases, application=now.application, table=now.table, worker_id=now.worker_id)
+        if not streams.keys() <= self._settings.streams.keys():
+            self._taker.to_be_read = None
         self._settings.leases, self._settings.stream, self._settings.streams = kept, stream, streams
         self._held_leases.wake.set()
 
@@ -213,8 +215,8 @@ class LeaseKeeper:
         """Ends a hand-over (``HandingOver`` was reported) after its consumer has stopped and checkpointed.
 
         A lease that a person moves goes to its target. Without a hand-over and a move, this is :meth:`release`.
-        Nothing happens when the lease is lost already. A table that is out of reach is not an error: the leader or the
-        failover time then ends the hand-over.
+        Nothing happens when the lease is lost already. A table that is out of reach is not an error: the lease is lost
+        then, and the leader or the failover time ends the hand-over.
         """
         if held.hand_over_by is None and held.moving is None:
             await self.release(held)
@@ -226,6 +228,7 @@ class LeaseKeeper:
                 await self._renewer.requests.hand_off(held)
         except LeaseTableUnavailableError as error:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
+            self._held_leases.lose(held)  # its consumer has ended: renewed, it would be held and not read
 
     def restarted(self, held: HeldLease, request: LeaseRequest, said: str, *, done: bool) -> None:
         """Takes what has become of a restart (``RestartWanted`` was reported); the next renewal tells who has asked."""

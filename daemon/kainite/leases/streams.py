@@ -32,9 +32,9 @@ from kainite.leases.table.lease import Lease
 from kainite.settings import StreamSettings
 
 Begin: TypeAlias = Callable[[Checkpoint, float | None], Awaitable[float]]
-"""Returns the log's beginning when it is durable, epoch seconds.
+"""Returns the log's beginning when it is durable, epoch seconds; with TRIM_HORIZON 0, when the stream is awaited.
 
-It is given the initial position, LATEST or AT_TIMESTAMP, and the time that AT_TIMESTAMP stands for. It raises
+It is given the initial position, and the time that AT_TIMESTAMP stands for. It raises
 LogUnavailableError when the log does not answer in time, and StreamError.
 """
 

@@ -69,8 +69,11 @@ class LogClient(Protocol):
     async def begin(self, at_ms: int, stream: str = "") -> int:
         """Makes a time the log's beginning, unless the log has one; returns the log's beginning when it is durable.
 
+        Of several streams, the stream is awaited from then on, unless reports name it
+        (:mod:`kainite.log.collecting.reported_shards`).
+
         Args:
-            at_ms: milliseconds since the epoch by Kinesis' clock.
+            at_ms: milliseconds since the epoch by Kinesis' clock; 0 where shards are read from TRIM_HORIZON.
             stream: the stream's part of its shards' keys (:mod:`kainite.base.shard_key`).
 
         Raises:

@@ -330,6 +330,10 @@ REPLICA_FAILED = Metric(
     "Replica", "TablesFailed", "kainite_replica_tables_failed", MetricKind.GAUGE, MetricUnit.COUNT,
     "Tables of a replica whose load has failed.",
 )  # fmt: skip
+REPLICA_GIVEN_UP = Metric(
+    "Replica", "TablesGivenUp", "kainite_replica_tables_given_up", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Tables of a replica that were given up, as too much was held of them: kainite replicate reload alone mends them.",
+)  # fmt: skip
 REPLICA_RANGES_LEFT = Metric(
     "Replica", "RangesLeft", "kainite_replica_ranges_left", MetricKind.GAUGE, MetricUnit.COUNT,
     "Ranges of rows that a load has still to copy.",
@@ -490,8 +494,8 @@ DAEMON_METRICS: tuple[Metric, ...] = (
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
     APPLY_PAUSED, MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
-    REPLICA_LOADING, REPLICA_FAILED, REPLICA_RANGES_LEFT, VERIFY_NOT_PASSED, VERIFY_DIFFERENT, VERIFY_AGE,
-    VERIFY_GOOD_AGE, VERIFY_LATE,
+    REPLICA_LOADING, REPLICA_FAILED, REPLICA_GIVEN_UP, REPLICA_RANGES_LEFT, VERIFY_NOT_PASSED, VERIFY_DIFFERENT,
+    VERIFY_AGE, VERIFY_GOOD_AGE, VERIFY_LATE,
     LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite apply`` publishes."""

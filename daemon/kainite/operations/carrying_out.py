@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import assert_never
 
@@ -12,13 +13,14 @@ from kainite.base.errors import FleetError, FleetUnavailableError, KainiteError
 from kainite.fleet.declared import declared_duties
 from kainite.fleet.operator import Operator
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
-from kainite.kinesis.named_streams import clients_of
+from kainite.kinesis.named_streams import clients_of, ids_of
 from kainite.leases.administration.reset import CheckpointChange
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.format.entry import OperationKind, OperationResult
 from kainite.log.state.operations import shortened
 from kainite.operations.checkpoints import consequences, effects, in_words, planned, reset
 from kainite.operations.duties import change_fleet, kind_and_subject, preview_fleet
+from kainite.operations.forgetting import delete_leases, preview_forgetting
 from kainite.operations.history import OperationRecord, read_history
 from kainite.operations.inbox import Asker
 from kainite.operations.leases import change_lease, kind_and_lease, patience, preview_lease
@@ -29,6 +31,7 @@ from kainite.operations.operation import (
     CorrectUnit,
     DiscardUnits,
     FleetOperation,
+    ForgetStream,
     HandOverLog,
     MoveDuty,
     MoveLease,
@@ -46,7 +49,7 @@ from kainite.operations.operation import (
     ShutDownWorker,
     SkipNumbers,
 )
-from kainite.operations.owners import ask_owner, preview_owners
+from kainite.operations.owners import ask_owner, await_no_more, preview_owners
 from kainite.operations.units import Tell, preview_units, resolve_units
 from kainite.owner.answering import RECORD
 from kainite.settings import Settings
@@ -108,6 +111,8 @@ class Operations:
                 return preview_fleet(operation)
             case RestartChild() | MoveLease():
                 return preview_lease(self.leases, operation)
+            case ForgetStream():
+                return preview_forgetting(self.leases, operation, ids_of(self._settings))
             case _:
                 assert_never(operation)
 
@@ -156,8 +161,21 @@ class Operations:
                 return self.recorded(
                     *kind_and_lease(operation), asker, lambda: change_lease(self.leases, operation, who, limits)
                 )
+            case ForgetStream():
+                return self.recorded(
+                    OperationKind.FORGET_STREAM, operation.stream, asker,
+                    lambda: self._forget(operation, asker, timeout),
+                )  # fmt: skip
             case _:
                 assert_never(operation)
+
+    def _forget(self, operation: ForgetStream, asker: Asker, timeout: float) -> OperationOutcome:
+        settings = self._settings
+        stream, outcome = delete_leases(self.leases, operation, ids_of(settings), settings.leases.failover)
+        if outcome.result is OperationResult.DONE and settings.log.enabled:
+            told = await_no_more(*self.log, stream, asker, timeout)
+            return replace(outcome, sentence=f"{outcome.sentence}; {told}")
+        return outcome
 
     def plan_reset(self, operation: ResetCheckpoints) -> tuple[CheckpointChange, ...]:
         """Returns what a reset would change; errors as :func:`~kainite.operations.checkpoints.planned`."""

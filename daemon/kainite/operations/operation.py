@@ -188,6 +188,17 @@ class MoveLease:
     worker: str
 
 
+@dataclass(frozen=True, slots=True)
+class ForgetStream:
+    """Deletes the leases of a stream that the settings name no more, and has the log await it no more.
+
+    Attributes:
+        stream: its name, or its identifier ``account:stream:creationEpoch``.
+    """
+
+    stream: str
+
+
 UnitOperation: TypeAlias = RetryUnits | DiscardUnits
 MOST_CORRECTION = 300_000
 """The most bytes of a correction's deltas: a request is an item of the log's table, which takes 400 KB."""
@@ -195,7 +206,9 @@ MOST_CORRECTION = 300_000
 OwnersOperation: TypeAlias = CorrectUnit | RepairRows | SkipNumbers | PauseApply | ResumeApply | HandOverLog
 FleetOperation: TypeAlias = AddDuty | RemoveDuty | ChangeDuty | MoveDuty | SetDormancy | ShutDownWorker | Rebalance
 LeaseOperation: TypeAlias = RestartChild | MoveLease
-AnyOperation: TypeAlias = UnitOperation | OwnersOperation | FleetOperation | LeaseOperation | ResetCheckpoints
+AnyOperation: TypeAlias = (
+    UnitOperation | OwnersOperation | FleetOperation | LeaseOperation | ResetCheckpoints | ForgetStream
+)
 
 DORMANCY = {True: Command.DISABLE, False: Command.ENABLE}
 

@@ -22,6 +22,7 @@ from kainite.operations.operation import (
     SkipNumbers,
 )
 from kainite.owner.answering import HAND_OVER
+from kainite.owner.collected_stream import FORGET_STREAM
 from kainite.owner.correcting import CHECK, CORRECT
 from kainite.owner.pausing import PAUSE, RESUME
 from kainite.owner.repairing import REPAIR
@@ -51,6 +52,13 @@ def ask_owner(
     result = OperationResult.DONE if answer["result"] == OK else OperationResult.REFUSED
     met = frozenset(map(int, filter(None, answer["met"].split(",")))) if "met" in answer else None
     return OperationOutcome(result, answer["message"], met=met)
+
+
+def await_no_more(store: LogStore, partition: str, stream: str, asker: Asker, timeout: float) -> str:
+    """Has the log's owner await a stream no more; returns its answer. Errors as those of :func:`ask_owner`."""
+    request = {"action": FORGET_STREAM, "stream": stream}
+    left = leave(store, partition, f"stream {stream}", request, asker)
+    return take_answer(store, partition, left, 0, timeout)["message"]
 
 
 def array_of_deltas(data: bytes) -> str:

@@ -44,6 +44,7 @@ from kainite.log.format.entry import Entry, EntryKind, OperationKind, OperationR
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.owner.bulk import KINDS, BulkOwner, BulkRequest
+from kainite.owner.collected_stream import FORGET_STREAM, forget_stream
 from kainite.owner.correcting import CHECK, CORRECT, check, correct
 from kainite.owner.mount import Mount
 from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
@@ -134,6 +135,8 @@ class Answering:
                 return await self._write(owner, lambda journal: pause_or_resume(journal, request_id, request))
             case action if action == HAND_OVER:
                 return await self._write(owner, lambda journal: self._hand_over(journal, request_id, request))
+            case action if action == FORGET_STREAM:
+                return await self._write(owner, lambda journal: forget_stream(journal, request_id, request))
             case action if action == RECORD:
                 return await self._write(owner, lambda journal: _record(journal, request_id, request))
             case action:

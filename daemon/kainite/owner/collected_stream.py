@@ -6,13 +6,18 @@ collected. So a log belongs to one stream, until a person makes it adopt another
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogRequestError
-from kainite.log.format.entry import STREAM, ControlMeta, Entry, EntryKind, OperationMeta
+from kainite.log.format.entry import LEASED, STREAM, ControlMeta, Entry, EntryKind, OperationMeta, StatusMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
+from kainite.owner.requests import OK
+
+FORGET_STREAM: Final = "forget-stream"
+"""The action of a request ``{"action": "forget-stream", "stream": ID}`` (:mod:`kainite.operations.forgetting`)."""
 
 
 def stream_entries(
@@ -45,3 +50,15 @@ def stream_entries(
     if note is not None:
         journal.write(EntryKind.OPERATION, note)
     return journal.entries
+
+
+def forget_stream(journal: Journal, request_id: str, request: Mapping[str, str]) -> Mapping[str, str]:
+    """Writes the entries by which a stream is awaited no more; returns the answer. Whoever asks has it recorded."""
+    state, stream = journal.state, request.get("stream", "")
+    if request_id in state.answered:
+        return {"result": OK, "message": "done before"}
+    awaited = stream in state.awaited
+    if awaited:
+        journal.write(EntryKind.CONTROL, ControlMeta(LEASED, key=stream))
+    journal.write(EntryKind.STATUS, StatusMeta(requests=(request_id,)))
+    return {"result": OK, "message": "the log awaits it no more" if awaited else "the log did not await it"}

@@ -112,13 +112,15 @@ class LogOwner:
         self._marks = DurableMarks(state)
         self._tasks = OwnerTasks(self._queue.fail, meter)
         self._waiting = Waiting(uow.timeout, clock)
-        self._watermark = Watermark(clock)
+        self._watermark = Watermark(clock, lambda: state.awaited)
         self._lag = WatermarkLag(self._watermark, uow, clock)
         self._turns = TurnLag(self._watermark, uow, clock)
         self._reading_turn = ReadingTurn(self._watermark, self._turns, settings, clock)
         self._ending = Ending(self._watermark, uow)
         self.looking = Looking(clock, settings.poll)
-        self._upkeep = LogUpkeep(store, settings, uow, mounted, audit, self._waiting, self.looking)
+        self._upkeep = LogUpkeep(
+            store, settings, uow, mounted, audit, self._waiting, self._watermark.reported, self.looking
+        )
         self.state = state
         """The folded log, ahead of the store by the queued entries."""
         self.followers: set[Callable[[Batch], None]] = set()
@@ -225,8 +227,8 @@ class LogOwner:
         return await self._queue.position(shard_id)
 
     async def begin(self, at_ms: int, stream: str = "") -> int:
-        self._watermark.expect(stream)
-        await self.write(lambda state: begin(state, at_ms, epoch_ms(), stream))
+        named = self._watermark.reported.names(stream)
+        await self.write(lambda state: begin(state, at_ms, epoch_ms(), stream, named=named))
         return self.state.started.get(stream, at_ms)
 
     async def append(
@@ -278,8 +280,7 @@ class LogOwner:
         return reached is not None and last <= reached
 
     def report(self, report: ReadingReport) -> None:
-        self._waiting.report(report)
-        self._watermark.report(report)
+        self._waiting.report(self._watermark.report(report))
         self._ending.reported()
 
     @contextlib.contextmanager

@@ -4,9 +4,10 @@
    copied into the log, with the id up to which they were copied; the apply job truncates up to this id.
    :mod:`kainite.owner.looking` decides when the owner looks for outcomes and requests.
 2. *requests* of people are decided, appended with their record, and then answered (:mod:`kainite.owner.answering`).
-3. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.collecting.waiting`).
-4. *names* of dispatched units move on (:mod:`kainite.owner.names`), before each snapshot.
-5. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
+3. *awaited streams* whose leases all daemons see are awaited no more (:mod:`kainite.log.collecting.reported_shards`).
+4. *expiry*: units that wait too long for their parts fail (:mod:`kainite.log.collecting.waiting`).
+5. *names* of dispatched units move on (:mod:`kainite.owner.names`), before each snapshot.
+6. *snapshot*: after ``snapshot_entries`` entries the folded state is appended, in parts
    (:mod:`kainite.log.state.snapshot`). Once all are durable, the head names it. Entries before the state of the
    *previous* snapshot, and before every entry that is still needed, are written to the audit trail and truncated.
    The previous snapshot stays, with all entries since its state, so that a reader that has just read the head still
@@ -23,7 +24,9 @@ from typing import Final
 
 from kainite.base.clock import epoch_ms
 from kainite.base.waiting import wait_until_set
+from kainite.log.collecting.collect import leased
 from kainite.log.collecting.overdue import expire, release_turn
+from kainite.log.collecting.reported_shards import ReportedShards
 from kainite.log.collecting.unit_entries import RELEASED
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.contract import LogStore
@@ -58,6 +61,7 @@ class LogUpkeep:
         mounted: the owner's hold on the partition.
         audit: gets the units before they are truncated; None means that nothing keeps them.
         waiting: tells how long open units have waited for their parts.
+        reported: tells which streams need not be awaited any more.
         looking: decides when the owner looks for outcomes and requests.
     """
 
@@ -69,6 +73,7 @@ class LogUpkeep:
         mounted: Mount,
         audit: AuditTrail | None,
         waiting: Waiting,
+        reported: ReportedShards,
         looking: Looking,
     ) -> None:
         self._store = store
@@ -77,6 +82,7 @@ class LogUpkeep:
         self._mount = mounted
         self._audit = audit
         self._waiting = waiting
+        self._reported = reported
         self._looking = looking
         self._answering = Answering(store, settings.partition, uow, mounted)
         self._rested_at = 0.0
@@ -101,6 +107,8 @@ class LogUpkeep:
             await self._take_outcomes(owner)
         if self._looking.requests_due():
             await self._answering.answer_all(owner)
+        if streams := self._reported.leased():
+            await owner.write(lambda state: leased(state, streams, epoch_ms()))
         await self._expire(owner)
         if self._is_due(owner.state):
             await self._move_names(owner)

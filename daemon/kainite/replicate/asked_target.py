@@ -1,9 +1,13 @@
-"""Tells whether a settings file's target can be asked for a replica, and asks it; needs no driver where it cannot."""
+"""Tells whether a settings file's target can be asked for a replica, and asks it or looks after it.
+
+Needs no driver where it cannot.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from kainite.base.errors import MissingExtraError
 from kainite.settings import Settings
@@ -14,11 +18,22 @@ from kainite.verdict.facts import ReplicaFacts
 
 def asking(configured: Settings) -> Callable[[], ReplicaFacts] | None:
     """Returns what asks the target; None for one that is no replica's, and where PostgreSQL's driver is missing."""
+    return _of_the_replica(configured, "kainite.replicate.replica_facts:read_replica")
+
+
+def giving_up(configured: Settings) -> Callable[[], None]:
+    """Returns what gives up the target's tables of which too much is held; nothing where :func:`asking` is None."""
+    give_up = _of_the_replica(configured, "kainite.replicate.giving_up:give_up_full")
+    return (lambda: None) if give_up is None else partial(give_up, configured.apply.held_bytes)
+
+
+def _of_the_replica(configured: Settings, function: str) -> Callable[..., Any] | None:
+    """Returns a function of a replica's target, with the target and the log's name filled in."""
     target = configured.apply.target
     if target is None or not configured.log.enabled or kind_of(target).name != "postgresql":
         return None
     try:
-        read_replica = kind_of(target).part("kainite.replicate.replica_facts:read_replica")
+        found = kind_of(target).part(function)
     except MissingExtraError:  # a shard host need not have the driver
         return None
-    return partial(read_replica, libpq_url(target), f"{configured.log.table}/{configured.log.partition}")
+    return partial(found, libpq_url(target), f"{configured.log.table}/{configured.log.partition}")

@@ -227,7 +227,7 @@ READ: Final = """
 NOT_LIVE: Final = "SELECT state FROM kainite_load WHERE log_partition = %s AND state <> 'live'"
 
 POSITIONS: Final = """
-    SELECT table_schema, table_name, (position - '0/0')::bigint, state = 'live' FROM kainite_load_table
+    SELECT table_schema, table_name, (position - '0/0')::bigint, state FROM kainite_load_table
     WHERE log_partition = %s"""
 
 FORGET_TABLES: Final = "DELETE FROM kainite_load_table WHERE log_partition = %s"

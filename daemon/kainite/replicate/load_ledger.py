@@ -34,6 +34,8 @@ LOCK_WAIT_S: Final = 30
 
 # One driver at a time, for the life of its session.
 _ONE_DRIVER: Final = "SELECT pg_try_advisory_lock(hashtextextended('kainite load ' || %s, 0))"
+LOCK_DRIVER: Final = _ONE_DRIVER.replace("advisory_lock", "advisory_xact_lock")
+"""Takes the place of a load's driver until the transaction ends; tells whether there was none."""
 _OTHER_DRIVER: Final = """
     SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())

@@ -11,7 +11,8 @@ from typing import Final
 import psycopg
 
 from kainite.base.redaction import redacted
-from kainite.replicate.status import ReplicaStatus, TableState, status_of
+from kainite.replicate.ledger import LoadState
+from kainite.replicate.status import ReplicaStatus, TableState, TableStatus, status_of
 from kainite.replicate.verify_report import summary_of
 from kainite.targets.postgresql.connection import connect
 from kainite.verdict.facts import ReplicaFacts
@@ -39,12 +40,17 @@ def facts_of(status: ReplicaStatus, now: float) -> ReplicaFacts:
     """Returns what a target's status means; ``now`` is in seconds since the epoch."""
     verified = status.verified
     not_live = [table for table in status.tables if table.state is not TableState.LIVE]
-    failed = tuple((one.table, one.cause or "") for one in not_live if one.state is TableState.FAILED)
+    by_state = {
+        state: tuple((one.table, one.cause or "") for one in not_live if one.state is state)
+        for state in (TableState.FAILED, TableState.GIVEN_UP)
+    }
     loaded = ReplicaFacts(
         load=status.state.value if status.state else "",
         ranges_left=sum(table.ranges - table.ranges_done for table in not_live),
-        loading=tuple(table.table for table in not_live if table.state is not TableState.FAILED),
-        failed=failed,
+        loading=tuple(table.table for table in not_live if table.state not in by_state),
+        failed=by_state[TableState.FAILED],
+        given_up=by_state[TableState.GIVEN_UP],
+        marks={one.table: _mark(one) for one in not_live if status.state is LoadState.LIVE},
     )
     if verified is None:
         return loaded
@@ -59,6 +65,12 @@ def facts_of(status: ReplicaStatus, now: float) -> ReplicaFacts:
         different=verified.different,
         age=_age(verified.ended_at, now),
     )
+
+
+def _mark(table: TableStatus) -> str:
+    """Returns what a unit that touches a table tells of it."""
+    point = "" if table.position is None else f", point {table.position}"
+    return f"{table.table} is not live: {table.state}{point}"
 
 
 def _age(at: str | None, now: float) -> float | None:

@@ -29,6 +29,7 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, stop_ledger
 from kainite.replicate.ends import ReplicaEnds, source_session, target_session
 from kainite.replicate.stop_ledger import StopState, UnresolvedUnit
+from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.tables import TableName
 from kainite.replicate.verify_ledger import VerifyLedger
 
@@ -174,8 +175,10 @@ def _unready(target: psycopg.Connection, log_partition: str, lsn: int) -> dict[T
     if state is not None:
         raise TargetError(f"the target is {state[0]}, and not live: kainite replicate status tells more")
     unready = {}
-    for schema, name, position, is_live in target.execute(ledger.POSITIONS, (log_partition,)).fetchall():
-        if not is_live:
+    for schema, name, position, state in target.execute(ledger.POSITIONS, (log_partition,)).fetchall():
+        if state == OwnLoadState.GIVEN_UP:
+            unready[schema, name] = "it was given up: kainite replicate reload"
+        elif state != OwnLoadState.LIVE:
             unready[schema, name] = "it is being loaded by itself, and not live"
         elif position is not None and position > lsn:
             unready[schema, name] = "it was loaded after the point"

@@ -42,6 +42,7 @@ class TableState(StrEnum):
     COPIED = "copied"  # keys and indexes are left
     CATCHING_UP = "catching up"  # what was held of it meanwhile is applied; a table that is loaded by itself
     FAILED = "failed"
+    GIVEN_UP = "given up"  # too much was held of it: nothing but a reload mends it
     LIVE = "live"
 
 
@@ -56,6 +57,7 @@ class TableStatus:
         rows, bytes: what is copied.
         cause: why a step of it was refused; None where none was.
         held: of how many units deltas of the table are held until it is live.
+        position: as of which LSN it is copied by itself; None where it is not, or before that is known.
     """
 
     table: str
@@ -66,6 +68,7 @@ class TableStatus:
     bytes: int
     cause: str | None
     held: int = 0
+    position: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +174,11 @@ def _own_tables(connection: psycopg.Connection, log_partition: str) -> dict[str,
 
 def _own_table(row: Any, steps: Any) -> TableStatus:
     name, state = f"{row.schema}.{row.name}", TableState(row.state)
+    position = None if row.position is None else format_lsn(row.position)
     if steps is None:
-        return TableStatus(name, state, 0, 0, 0, 0, row.cause, row.held)
-    return TableStatus(name, state, steps.ranges, steps.ranges_done, steps.rows, steps.bytes, row.cause, row.held)
+        return TableStatus(name, state, 0, 0, 0, 0, row.cause, row.held, position)
+    done, copied = steps.ranges_done, steps.rows
+    return TableStatus(name, state, steps.ranges, done, copied, steps.bytes, row.cause, row.held, position)
 
 
 def _foreign_keys(connection: psycopg.Connection, log_partition: str) -> list[tuple[str, str | None]]:

@@ -13,6 +13,7 @@ state        means
 loading      its rows are being copied; its deltas are held
 catching up  its rows are copied; held deltas are applied one after the other, and new ones are held
 failed       the copy, or a held delta, was refused; its deltas are still held
+given up     too much was held, and nobody went on with the load; its deltas are neither applied nor held
 live         the table is as of the same transaction as all others; its deltas are applied
 ===========  ==========================================================================================================
 
@@ -21,6 +22,8 @@ live         the table is as of the same transaction as all others; its deltas a
     (no row), live ──begin──► loading ──all ranges copied──► catching up ──all caught up──► live
                                  │  ▲                           │   ▲
                                  └──┴────────► failed ◄─────────┴───┘    start again: goes on, or begins anew
+
+    loading, catching up, failed ──too much is held, and no driver lives──► given up ──begin──► loading
 
 Beside its row in ``kainite_load_table`` a table has a load of its own in ``kainite_load`` and ``kainite_load_step``,
 under :func:`load_name`, with the rules of :mod:`kainite.replicate.ledger`: steps, generations, what a task may commit.
@@ -57,8 +60,9 @@ between *live* and the last            makes the foreign keys that are left; so 
 foreign key                            ``load``
 =====================================  =================================================================================
 
-In each of them the apply job goes on holding the table's deltas. A load of everything (``load --anew``) takes the place
-of all loads of tables: their rows in these tables go in the transaction that begins it.
+In each of them the apply job goes on holding the table's deltas, until it gives the table up
+(:mod:`kainite.replicate.giving_up`); then the next start begins anew. A load of everything (``load --anew``) takes the
+place of all loads of tables: their rows in these tables go in the transaction that begins it.
 """
 
 from __future__ import annotations
@@ -75,6 +79,7 @@ class OwnLoadState(StrEnum):
     LOADING = "loading"
     CATCHING_UP = "catching up"
     FAILED = "failed"
+    GIVEN_UP = "given up"
     LIVE = "live"
 
 
@@ -179,7 +184,7 @@ HOLD: Final = """
 # Not behind the point: tasks would wait for one another's lock on the row for as long as the table is not live.
 REACHED: Final = """
     UPDATE kainite_load_table SET reached = %s::pg_lsn
-    WHERE log_partition = %s AND state <> 'live' AND (reached IS NULL OR reached < %s::pg_lsn)
+    WHERE log_partition = %s AND state NOT IN ('live', 'given up') AND (reached IS NULL OR reached < %s::pg_lsn)
       AND (position IS NULL OR reached IS NULL OR reached < position)"""
 
 NOTE_FOREIGN_KEY: Final = """

@@ -1,8 +1,8 @@
 """Several streams in one application: which there are, and the settings of each.
 
 ``streamNames`` lists them. ``stream.NAME.KEY = …`` sets one of :data:`OF_A_STREAM` for the streams with that name
-alone; what is not set so, holds for all of them. Such keys are read from the file only: neither the environment nor the
-command line has a spelling for them.
+alone; what is not set so, holds for all of them. The environment and the command line spell such a key as the file does
+(:mod:`kainite.settings.loading.overrides`).
 """
 
 from __future__ import annotations

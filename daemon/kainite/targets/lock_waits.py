@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from kainite.base.errors import SettingsError
 from kainite.settings.kinds.target_kinds import kind_of
 
 MOST_WORDS: Final = 120
@@ -72,9 +71,7 @@ def read_lock_waits(target: str) -> tuple[LockWait, ...]:
         TargetUnavailableError: it does not answer, or refuses to.
     """
     kind = kind_of(target)
-    if kind.lock_waits is None:
-        raise SettingsError(f"a {kind.name} target cannot be asked who waits for locks")
-    reader: LockWaitReader = kind.part(kind.lock_waits)
+    reader: LockWaitReader = kind.part(kind.lock_waits, kind.no_lock_waits)
     return tuple(sorted(reader(target), key=lambda wait: -wait.seconds))
 
 

@@ -50,9 +50,7 @@ def read_target_rows(target: str, asked: Sequence[RowAsked]) -> tuple[PresentRow
         TargetUnavailableError: it does not answer, or refuses to.
     """
     kind = kind_of(target)
-    if kind.present_rows is None:
-        raise SettingsError(f"a {kind.name} target cannot be asked for rows")
-    reader: PresentRowReader = kind.part(kind.present_rows)
+    reader: PresentRowReader = kind.part(kind.present_rows, "cannot be asked for rows")
     return reader(target, asked)
 
 

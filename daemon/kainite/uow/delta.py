@@ -15,6 +15,8 @@ the first count as sent again (:mod:`kainite.uow.identity`).
 text; a delta or an end may tell it. It belongs to the unit and not to the delta: it takes no part in the delta's
 identity. The unit's time is the latest one that its deltas and its end tell (:func:`commit_time`).
 
+A delta with the operation ``truncate`` deletes all rows of its table, and names none: it has no key, row or old values.
+
 ``mayMiss`` says of a delete that its row need not be there: the target was filled by a copy that was made while the
 source went on, and the row may have been gone by then.
 
@@ -61,6 +63,7 @@ class Operation(StrEnum):
     UPDATE = "update"
     DELETE = "delete"
     UPSERT = "upsert"
+    TRUNCATE = "truncate"
 
 
 class Values(StrEnum):
@@ -90,7 +93,7 @@ _KINDS: Mapping[str, UnitKind] = {kind.value: kind for kind in UnitKind}
 
 @value_class(frozen=True, slots=True)
 class Delta:
-    """One insert, update, delete or upsert of one row of one target table.
+    """One insert, update, delete or upsert of one row of one target table; or the deletion of all rows of a table.
 
     Attributes:
         table: the target table, with its schema where it is not the default one.
@@ -213,6 +216,10 @@ def parse_end(item: Mapping[str, Json]) -> UnitEnd:
 
 
 def _check_shape(delta: Delta) -> None:
+    if delta.op is Operation.TRUNCATE:
+        if delta.key or delta.row or delta.before or delta.values or delta.may_miss:
+            raise DeltaError("a truncate has its table alone: it names no row")
+        return
     if delta.op is Operation.DELETE:
         if delta.row:
             raise DeltaError("a delete has no 'row'")

@@ -15,7 +15,8 @@ group in common, they have no signature in common. If they do, all tables of the
 equal values have equal signatures, as under one catalogue. A group is larger than a signature needs, which relates a
 table and its parents; a group also covers all tables that a foreign key may cascade to.
 
-A unit whose parts were signed under different schemes has the scheme :data:`MIXED`, which has no table. A unit
+A unit whose parts were signed under different schemes has the scheme :data:`MIXED`, which has no table; so has one
+that empties a table (:mod:`kainite.uow.signing`). Two of them are in one group by whatever scheme is known. A unit
 without a scheme comes from a release that noted none: it is compared by its signatures alone.
 """
 
@@ -33,7 +34,7 @@ RULES = 3
 """The version of the rules of :mod:`kainite.uow.signature`; part of every digest, to be raised with each change."""
 
 MIXED = "mixed"
-"""The scheme of a unit whose parts were signed under different schemes."""
+"""The scheme of a unit whose parts were signed under different schemes, or that empties a table."""
 
 KEYS_ALONE = f"keys {RULES}"
 """The scheme of units that were signed without a catalogue."""
@@ -107,8 +108,9 @@ class Comparisons:
         pair = self._pairs.get((one, other))
         if pair is None:
             nothing = Scheme({})
+            more = self._schemes.values() if one == other == MIXED else ()
             pair = self._pairs[one, other] = _Pair.of(
-                self._schemes.get(one, nothing), self._schemes.get(other, nothing)
+                self._schemes.get(one, nothing), self._schemes.get(other, nothing), more
             )
         return pair
 
@@ -123,8 +125,8 @@ class _Pair:
     other: Collection[str]
 
     @classmethod
-    def of(cls, one: Scheme, other: Scheme) -> _Pair:
-        groups = _groups(one, other)
+    def of(cls, one: Scheme, other: Scheme, more: Iterable[Scheme] = ()) -> _Pair:
+        groups = _groups(one, other, *more)
         both = one.tables.keys() & other.tables.keys()
         changed = {groups[name] for name in both if one.tables[name].digest != other.tables[name].digest}
         return cls(groups, frozenset(changed), one.tables.keys(), other.tables.keys())

@@ -4,6 +4,10 @@ A delta that names what the catalogue does not know is not malformed: it is a *m
 as it was emitted, so that it can be judged anew under another catalogue. It is signed as far as it is known:
 by the columns that its table has, if these give the row's key; else its table is *unsigned*, and the unit conflicts
 with whatever touches the table, or a table that foreign keys connect with it.
+
+A delta that empties its table (``truncate``) writes every row, also those that later units make. So its table is
+unsigned, and its unit has the scheme :data:`~kainite.uow.scheme.MIXED`, whose units are compared by no signatures: the
+unit is a micro-batch of its own, waits for whatever holds back on the table's group, and holds back there if it fails.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ import orjson
 from kainite.base.errors import DeltaError
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.completion import is_complete
-from kainite.uow.delta import Delta, Json, Row, parse_delta
-from kainite.uow.scheme import Scheme
+from kainite.uow.delta import Delta, Json, Operation, Row, parse_delta
+from kainite.uow.scheme import MIXED, Scheme
 from kainite.uow.shapes import Shapes
 from kainite.uow.signature import Signatures
 from kainite.uow.touches import Touched
@@ -34,6 +38,7 @@ class SignedDeltas:
         tables: the tables that the deltas touch, by the catalogue's names.
         unsigned: those of ``tables`` with a delta whose row is not known.
         misfits: for each misfit the delta as it was emitted, and why it does not fit.
+        empties: whether a delta empties its table.
     """
 
     items: list[bytes] = field(default_factory=list)
@@ -42,6 +47,7 @@ class SignedDeltas:
     tables: set[str] = field(default_factory=set)
     unsigned: set[str] = field(default_factory=set)
     misfits: list[tuple[Delta, str]] = field(default_factory=list)
+    empties: bool = False
 
     @property
     def deltas(self) -> list[Delta]:
@@ -55,7 +61,7 @@ class SignedDeltas:
             frozenset(self.read),
             tuple(sorted(self.tables)),
             tuple(sorted(self.unsigned)),
-            scheme,
+            MIXED if self.empties and scheme is not None else scheme,
         )
 
 
@@ -92,6 +98,9 @@ class Signing:
     def _judge(self, delta: Delta, into: SignedDeltas) -> Delta | None:
         """Adds a delta, and its signatures; returns its normal form, None for a misfit."""
         checked = delta
+        if delta.op is Operation.TRUNCATE:
+            self._judge_emptying(delta, into)
+            return None
         try:
             if self._validator is not None:
                 checked = self._validator.checked(delta)
@@ -108,6 +117,22 @@ class Signing:
         into.items.append(_json(checked.to_json()))
         return checked
 
+    def _judge_emptying(self, delta: Delta, into: SignedDeltas) -> None:
+        """Adds a delta that empties its table."""
+        into.empties = True
+        table = delta.table if self.catalogue is None else self._named(self.catalogue, delta.table)
+        into.tables.add(table)
+        into.unsigned.add(table)
+        known = self.catalogue is None or table in self.catalogue.tables
+        into.items.append(_json((replace(delta, table=table) if known else delta).to_json()))
+        if not known:
+            into.misfits.append((delta, f"table {delta.table!r} is not in the target's catalogue"))
+
+    def _named(self, catalogue: Catalogue, table: str) -> str:
+        """Returns the catalogue's name of a table, also of one that it does not have."""
+        found = catalogue.find(table)
+        return table.removeprefix(f"{catalogue.default_schema}.") if found is None else found.name
+
     def _sign(self, delta: Delta, into: SignedDeltas) -> None:
         self._signatures.add(delta, into.written, into.read)
         into.tables.add(delta.table)
@@ -115,7 +140,7 @@ class Signing:
     def _sign_known(self, catalogue: Catalogue, validator: Validator, delta: Delta, into: SignedDeltas) -> None:
         table = catalogue.find(delta.table)
         if table is None:
-            name = delta.table.removeprefix(f"{catalogue.default_schema}.")
+            name = self._named(catalogue, delta.table)
             into.tables.add(name)
             into.unsigned.add(name)
             return

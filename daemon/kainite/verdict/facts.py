@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kainite.fleet.model.records import Picture
@@ -99,8 +99,10 @@ class ReplicaFacts:
         error: why the target was not asked; empty where it was.
         load: the state of the load of all tables; empty where there is none.
         ranges_left: how many ranges of rows are left to copy.
-        loading: tables that are not live, without those that failed.
+        loading: tables that are not live, without those that failed or were given up.
         failed: tables that failed, with the cause.
+        given_up: tables that must be loaded anew, with the cause.
+        marks: of a live replica, by name, each table that is not live, with its state and its point.
         verdict: of the latest comparison; empty where there was none.
         summary: the latest comparison in one line.
         passed: whether it found each row equal, or known to differ.
@@ -124,6 +126,8 @@ class ReplicaFacts:
     good_age: float | None = None
     every: float | None = None
     trouble: str = ""
+    given_up: tuple[tuple[str, str], ...] = ()
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_late(self) -> bool:

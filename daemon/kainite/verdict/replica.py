@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kainite.observe.check import Check, Level, spoken
@@ -25,17 +25,20 @@ def replica_checks(replica: ReplicaFacts, file: str = "FILE") -> Iterator[Check]
     if replica.error:
         yield Check("replica", Level.NOTE, f"the target was not asked for its tables: {replica.error}")
         return
-    if replica.load or replica.failed or replica.loading:
+    if replica.load or replica.failed or replica.given_up or replica.loading:
         yield _tables(replica, file)
     if replica.verdict or replica.trouble or replica.every is not None:
         yield _verification(replica, file)
 
 
 def _tables(replica: ReplicaFacts, file: str) -> Check:
+    if replica.given_up:
+        table, cause = replica.given_up[0]
+        return Check("replica", Level.DEGRADED, f"table {table} was given up{_more(replica.given_up)}: {cause}",
+                     f"kainite replicate reload {table} -p {file}: nothing else mends it")  # fmt: skip
     if replica.failed:
         table, cause = replica.failed[0]
-        more = f", and {len(replica.failed) - 1} more" if len(replica.failed) > 1 else ""
-        return Check("replica", Level.DEGRADED, f"table {table} failed{more}: {cause}",
+        return Check("replica", Level.DEGRADED, f"table {table} failed{_more(replica.failed)}: {cause}",
                      f"mend the cause, then kainite replicate reload {table} -p {file}")  # fmt: skip
     if replica.loading:
         names = ", ".join(replica.loading[:3]) + (" …" if len(replica.loading) > 3 else "")
@@ -43,6 +46,10 @@ def _tables(replica: ReplicaFacts, file: str) -> Check:
         return Check("replica", Level.NOTE, f"{len(replica.loading)} tables are being loaded ({names}){left}",
                      f"kainite replicate status -p {file} tells how far it is")  # fmt: skip
     return Check("replica", Level.OK, f"the target is {replica.load}")
+
+
+def _more(tables: Sequence[object]) -> str:
+    return f", and {len(tables) - 1} more" if len(tables) > 1 else ""
 
 
 def _verification(replica: ReplicaFacts, file: str) -> Check:

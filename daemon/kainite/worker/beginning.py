@@ -80,7 +80,7 @@ async def noted(
 
     Args:
         log: the log, which may have no owner for a while.
-        checkpoint: the leases' first checkpoint, LATEST or AT_TIMESTAMP.
+        checkpoint: the leases' first checkpoint; with TRIM_HORIZON the log has no beginning but that of the shards, 0.
         timestamp, stream_time: as :func:`proposed_ms` takes them.
         stream: as :meth:`~kainite.log.client.LogClient.begin` takes it.
 
@@ -89,10 +89,9 @@ async def noted(
         StreamError: Kinesis does not tell its time.
     """
     at_ms = await proposed_ms(checkpoint, timestamp, stream_time)
-    assert at_ms is not None, checkpoint
     try:
         async with time_limit(NOTE_S):
-            return await log.begin(at_ms, stream) / 1000
+            return await log.begin(at_ms or 0, stream) / 1000
     except TimeoutError:
         raise LogUnavailableError(f"the log did not note within {NOTE_S:g} s when reading begins") from None
 

@@ -12,7 +12,8 @@ its children may still finish their calls.
 ============================================  ========================================================================
 a crash                                       leaves
 ============================================  ========================================================================
-before the stream is open                     nothing; the next start opens it
+before the stream is open                     nothing; the next start opens it. Until then this daemon does not say how
+                                              far it has read, so units wait (:mod:`.reading_reports`)
 when it is open, before it has leases         nothing; whoever leads creates them
 when a stream is dropped, before its leases   leases that expire; nobody with the new file takes them. A host with the
 are released                                  old file does, and reads on
@@ -130,6 +131,10 @@ class DaemonStreams:
             for stream in self._open.values()
         }
 
+    def all_open(self) -> bool:
+        """Tells whether each stream that the settings name is open."""
+        return all(_spelled(each) in self._open for each in each_stream(self._settings))
+
     def of(self, shard: str) -> OpenStream:
         """Returns the stream of a shard that this daemon has read, by the shard's key."""
         return self._known[ShardKey.of(shard).stream]
@@ -165,8 +170,7 @@ class DaemonStreams:
                     self._add(now, replace(stream, settings=now))
                     event(logger, logging.INFO, "stream opened", stream=stream.client.name, id=stream.client.id)
                     opened()
-            left = any(_spelled(each) not in self._open for each in each_stream(self._settings))
-            await wait_until_set(self._changed, AGAIN_S if left else math.inf)
+            await wait_until_set(self._changed, math.inf if self.all_open() else AGAIN_S)
 
     def _add(self, settings: Settings, stream: OpenStream) -> None:
         self._open[_spelled(settings)] = self._known[stream.client.id] = stream

@@ -3,12 +3,14 @@
 The daemon reports once a second, and when the owner asks because a unit waits for nothing else.
 
 While the lease table does not answer, the daemon reports nothing: shards may have ended since its last scan, and others
-begun. Its report would replace the reports of daemons whose scan is younger.
+begun. Its report would replace the reports of daemons whose scan is younger. Nor does it report while a stream that its
+settings name is not open, since it is misspelled, refused or not asked yet: a part of a unit may stand there.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -25,9 +27,16 @@ EVERY_S: Final = 1.0
 """The seconds between two reports that nobody asks for."""
 
 
-async def report_reading(keeper: LeaseKeeper, consumers: Consumers, log: SharedLog) -> None:
-    """Reports until it is cancelled; leaves reports out while the last scan of the lease table is too old."""
-    log.reading = partial(_reading, keeper, consumers)
+async def report_reading(
+    keeper: LeaseKeeper, consumers: Consumers, log: SharedLog, all_open: Callable[[], bool]
+) -> None:
+    """Reports until it is cancelled; leaves reports out while it is not known which shards there are.
+
+    Args:
+        keeper, consumers, log: what is reported, and to whom.
+        all_open: tells whether each stream that the settings name is open.
+    """
+    log.reading = partial(_reading, keeper, consumers, all_open)
     try:
         while True:
             if (report := log.reading()) is not None:
@@ -37,10 +46,10 @@ async def report_reading(keeper: LeaseKeeper, consumers: Consumers, log: SharedL
         log.reading = None
 
 
-def _reading(keeper: LeaseKeeper, consumers: Consumers) -> ReadingReport | None:
-    """Returns how far this daemon's shards are read; None while the lease table has not told which shards there are."""
+def _reading(keeper: LeaseKeeper, consumers: Consumers, all_open: Callable[[], bool]) -> ReadingReport | None:
+    """Returns how far this daemon's shards are read; None while it is not known which shards there are."""
     shards, since_round = keeper.to_be_read, keeper.seconds_since_round
-    if shards is None or since_round is None or since_round > NEAR_S:
+    if shards is None or since_round is None or since_round > NEAR_S or not all_open():
         return None
     now = boot_seconds()
     reached = {shard: reading.reached for shard, reading in consumers.readings().items()}

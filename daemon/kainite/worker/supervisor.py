@@ -196,7 +196,7 @@ class _Daemon:
                     )
 
                 consumers = Consumers(keeper, parts, group)
-                async with _sharing(group, keeper, consumers, self._log):
+                async with _sharing(group, keeper, consumers, streams, self._log):
                     await self._work(group, keeper, consumers, streams)
         except BaseExceptionGroup as failures:
             raise_first(failures, unless=StoppedError)  # stopped before the log was reached
@@ -251,14 +251,14 @@ class _Daemon:
 
 @asynccontextmanager
 async def _sharing(
-    group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers, log: SharedLog | None
+    group: asyncio.TaskGroup, keeper: LeaseKeeper, consumers: Consumers, streams: DaemonStreams, log: SharedLog | None
 ) -> AsyncIterator[None]:
     """Tells the log how far the shards are read, and leaves them to others while the log is not reached."""
     if log is None:
         yield
         return
     tasks = (
-        group.create_task(report_reading(keeper, consumers, log), name="reading reports"),
+        group.create_task(report_reading(keeper, consumers, log, streams.all_open), name="reading reports"),
         group.create_task(give_back_while_cut_off(log, consumers), name="cut off"),
     )
     try:

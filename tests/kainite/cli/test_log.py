@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
+from kainite.replicate import ledger, table_ledger
 from support.log_cli import LogWorld
 
 
@@ -59,6 +61,26 @@ async def test_show_prints_a_table(log_world: LogWorld) -> None:
 )
 async def test_show_filters(log_world: LogWorld, options: list[str], expected: list[str]) -> None:
     assert [row["uow"] for row in await log_world.rows(*options)] == expected
+
+
+async def test_show_tells_which_units_touch_a_table_that_is_not_live(log_world: LogWorld, postgres: str) -> None:
+    with log_world.properties.open("a") as file:
+        file.write(f"target = {postgres}\n")
+    assert all(row["not_live"] == [] for row in await log_world.rows())
+    place = f"{log_world.table}/0"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        for statement in (*ledger.CREATE, *table_ledger.CREATE):
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO kainite_load (log_partition, generation, state) VALUES (%s, 1, 'live')", [place]
+        )
+        note = "INSERT INTO kainite_load_table VALUES (%s, 'public', %s, '0/17', %s)"
+        for table, state in (("t", "catching up"), ("u", "failed")):
+            connection.execute(note, (place, table, state))
+    rows = await log_world.rows()
+    assert {tuple(row["not_live"]) for row in rows} == {("public.t is not live: catching up, point 0/17",)}
+    _, output, _ = await log_world.kainite("log", "show")
+    assert "public.t is not live" in output
 
 
 async def test_who_says_which_units_touch_a_row(log_world: LogWorld) -> None:

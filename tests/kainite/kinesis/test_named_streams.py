@@ -62,6 +62,21 @@ def test_among_several_kinesis_is_asked_for_what_the_settings_leave_out_of_the_i
     assert client.arn == (ARN if ARN in lines[0] else None)
 
 
+def test_streams_of_one_name_in_two_accounts_are_told_apart_and_each_is_asked_by_its_own_arn(
+    tmp_path: Path, double: KinesisDouble
+) -> None:
+    arns = [f"arn:aws:kinesis:us-east-1:{account}:stream/orders" for account in ("111111111111", "222222222222")]
+    lines = f"streamNames = {', '.join(arns)}", "stream.orders.creationEpoch = 17"
+    shards = clients_of(reading(tmp_path, double.endpoint, *lines))
+
+    listed = [shard.id for shard in shards.list_shards()]
+    assert listed == [f"{account}:orders:17:{id}" for account in ("1" * 12, "2" * 12) for id in double.shards]
+    assert [request.get("StreamARN") for request in double.asked("ListShards")] == arns
+    shards.iterator(listed[-1], BEGINNING)
+    (asked,) = double.asked("GetShardIterator")
+    assert (asked["StreamARN"], asked["ShardId"]) == (arns[1], list(double.shards)[-1])
+
+
 def test_a_stream_that_may_not_be_described_is_an_error(tmp_path: Path, double: KinesisDouble) -> None:
     double.fail("DescribeStreamSummary", "AccessDeniedException")
     settings = reading(tmp_path, double.endpoint, "streamNames = orders, payments")

@@ -8,13 +8,18 @@ import pytest
 
 from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseLostError, StreamError
+from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.leases.keeper import HeldLease, LeaseKeeper, Lost
+from kainite.leases.streams import ReadStream, only
 from kainite.leases.table.lease_table import LeaseTable
+from kainite.leases.table.request import LeaseRequest, RequestKind
 from kainite.observe.meter import Meter
+from kainite.settings import LeaseSettings
 from support.keepers import (
     FIRST,
     SECOND,
+    STREAM,
     Clock,
     Keep,
     MetricSink,
@@ -47,6 +52,18 @@ async def test_shards_to_be_read_are_known_while_their_leases_leave_no_hash_key_
     async with running(keep()) as keeper:
         await gain_all(keeper, 1)
         assert keeper.to_be_read is None, "the children of the first shard have no leases"
+
+
+async def test_shards_to_be_read_are_unknown_from_when_a_stream_is_added_until_the_next_scan(
+    keep: Keep, table: LeaseTable, stream: StreamClient
+) -> None:
+    keeper, same, leases = keep(), only(stream, STREAM), LeaseSettings("a", table.name, "me")
+    async with running(keeper):
+        await gain_all(keeper, 2)
+        keeper.reload(leases, STREAM, same)
+        assert keeper.to_be_read == frozenset({FIRST, SECOND})
+        keeper.reload(leases, STREAM, {**same, "1:more:1": ReadStream(stream, STREAM)})
+        assert keeper.to_be_read is None
 
 
 async def test_checkpoints_survive_a_crash_and_the_same_worker_goes_on_at_once(keep: Keep) -> None:
@@ -243,3 +260,21 @@ async def test_a_worker_that_leaves_in_a_hand_over_leaves_the_lease_to_the_next(
     stored = table.get(held.shard_id)
     assert stored is not None
     assert (stored.owner, stored.checkpoint_owner) == ("new", None)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+async def test_a_hand_over_for_which_the_table_is_out_of_reach_leaves_no_lease_without_a_reader(
+    keep: Keep, table: LeaseTable, moved: bool
+) -> None:
+    clock = Clock()
+    async with running(keep(clock=clock)) as keeper:
+        held = (await gain_all(keeper, 2))[FIRST]
+        if moved:
+            held.moving = LeaseRequest("1", RequestKind.MOVE, "ada", "other")
+        else:
+            held.hand_over_by = clock.time + 300
+        async with held.lock:  # a write that is not answered
+            clock.advance(59.99)
+            await keeper.hand_over(held)
+        assert held not in keeper.held
+        assert (await event_of(keeper)).lease is held

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from kainite.base.errors import LogUnavailableError
+from kainite.log.collecting.collect import begin
+from kainite.log.collecting.reported_shards import STALE_S
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import Outcome, UnitStatus
@@ -93,8 +95,9 @@ async def test_an_audit_trail_that_cannot_be_written_truncates_nothing(log: Owne
             raise LogUnavailableError("the disk is full")
 
     log.upkeep = LogUpkeep(
-        log.store, SETTINGS, RULES, log.mounted, Broken(), Waiting(RULES.timeout, lambda: 0.0), log.looking
-    )
+        log.store, SETTINGS, RULES, log.mounted, Broken(), Waiting(RULES.timeout, lambda: 0.0), log.reported,
+        log.looking,
+    )  # fmt: skip
     outcomes, failed = OutcomesLog(log.store), 0
     for _ in range(60):
         await log.units("U" + str(log.state.next_id))
@@ -105,6 +108,15 @@ async def test_an_audit_trail_that_cannot_be_written_truncates_nothing(log: Owne
             failed += 1
     assert failed
     assert low(log.store) == 0
+
+
+async def test_a_stream_is_awaited_until_every_daemon_sees_its_leases(log: OwnedLog) -> None:
+    await log.write(lambda state: begin(state, 0, 0, "1:a:1"))
+    for seconds, awaited in ((0.0, {"1:a:1"}), (STALE_S / 2, {"1:a:1"}), (STALE_S / 2, set[str]())):
+        log.now += seconds
+        log.reported.after(frozenset({"1:a:1:s0"}))
+        await log.run()
+        assert log.state.awaited == load_state(log.store, P).awaited == awaited
 
 
 async def test_it_runs_when_outcomes_are_announced_and_when_a_poll_is_over(log: OwnedLog) -> None:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from kainite import settings
-from kainite.replicate.asked_target import asking
+from kainite.replicate.asked_target import asking, giving_up
 from kainite.replicate.verify_ledger import VerifyLedger, VerifyOutcome
 from kainite.settings import Settings
 
@@ -75,6 +75,7 @@ def test_a_target_that_is_away_is_told_when_it_is_asked(tmp_path: Path) -> None:
 )
 def test_other_settings_have_no_replica_to_ask_for(tmp_path: Path, given: dict[str, str]) -> None:
     assert asking(configured(tmp_path, **given)) is None
+    giving_up(configured(tmp_path, **given))()
 
 
 def test_a_host_without_the_driver_asks_nobody(tmp_path: Path) -> None:

@@ -25,11 +25,14 @@ def table(name: str, state: TableState, cause: str | None = None) -> TableStatus
 def test_a_status_is_told_in_short() -> None:
     tables = (
         table("a", TableState.LIVE), table("b", TableState.LOADING), table("c", TableState.CATCHING_UP),
-        table("d", TableState.FAILED, "no room"),
+        table("d", TableState.FAILED, "no room"), table("e", TableState.GIVEN_UP, "full"),
     )  # fmt: skip
     found = facts_of(ReplicaStatus(LoadState.LIVE, False, tables=tables, verified=OUTCOME), NOW)
     assert found == ReplicaFacts(
-        "", "live", 9, ("b", "c"), (("d", "no room"),), "different", found.summary, False, 3, 60.0, 3_600.0, 60.0,
+        "", "live", 12, ("b", "c"), (("d", "no room"),), "different", found.summary, False, 3, 60.0, 3_600.0, 60.0,
+        given_up=(("e", "full"),),
+        marks={name: f"{name} is not live: {state}" for name, state in (
+            ("b", "loading"), ("c", "catching up"), ("d", "failed"), ("e", "given up"))},
     )  # fmt: skip
     assert found.summary.startswith("different: 2 tables, 10 rows as of 0/1, 3 differ, 1 differ by units")
     assert found.is_late

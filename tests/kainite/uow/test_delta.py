@@ -54,7 +54,7 @@ def test_a_delta_is_read_and_written_back(item: dict[str, Any], expected: Delta)
     [
         ({"table": ""}, "'table' must be a non-empty string"),
         ({"table": 7}, "'table' must be a non-empty string"),
-        ({"op": "merge"}, "'op' must be one of insert, update, delete, upsert, not 'merge'"),
+        ({"op": "merge"}, "'op' must be one of insert, update, delete, upsert, truncate, not 'merge'"),
         ({"op": "delete"}, "a delete has no 'row'"),
         ({"op": "update", "row": {}}, "'row' is missing: update needs the columns to write"),
         ({"op": "delete", "row": {}, "key": {}}, "'key' is missing: delete needs the row's primary key"),
@@ -87,6 +87,14 @@ def test_a_commit_time_is_read_from_a_number_or_a_text_and_is_no_part_of_the_del
 def test_a_faulty_commit_time_is_refused(told: Any) -> None:
     with pytest.raises(DeltaError, match="'time' must be a whole number of nanoseconds"):
         commit_time(DELTA | {"time": told})
+
+
+def test_a_truncate_names_its_table_alone() -> None:
+    delta = parse_delta({"uow": "T-1", "table": "a", "op": "truncate", "ordinal": 3})
+    assert delta.to_json() == {"table": "a", "op": "truncate", "ordinal": 3}
+    for more in ({"key": {"id": 1}}, {"row": {"id": 1}}, {"before": {"id": 1}}, {"mayMiss": True}):
+        with pytest.raises(DeltaError, match="a truncate has its table alone"):
+            parse_delta({"uow": "T-1", "table": "a", "op": "truncate", **more})
 
 
 def test_an_end_is_read() -> None:

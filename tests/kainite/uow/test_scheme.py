@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kainite.uow.catalogue.tables import Catalogue, ReferentialAction, Table
-from kainite.uow.scheme import Comparisons, Scheme
+from kainite.uow.scheme import MIXED, Comparisons, Scheme
 from support.tables import INTEGER, catalogue, columns, foreign_key, table
 
 PARENT = table("p", columns(id=INTEGER))
@@ -41,3 +41,11 @@ def test_a_table_that_gets_its_first_partition_parts_units_on_it_from_those_befo
     whole, part = (table(name, columns(id=INTEGER)) for name in ("whole", "part"))
     one, other = catalogue(whole), catalogue(whole, replace(part, part_of="whole"))
     assert parted(one, other, {"whole"}, {"whole"})
+
+
+def test_units_that_empty_tables_that_a_foreign_key_connects_are_parted() -> None:
+    comparisons = Comparisons()
+    comparisons.add("one", Scheme.of(catalogue(PARENT, CHILD, table("x", columns(id=INTEGER)))))
+    assert comparisons.parted(MIXED, {"p"}, MIXED, {"c"})
+    assert comparisons.parted(MIXED, {"p"}, "one", {"c"})
+    assert not comparisons.parted(MIXED, {"p"}, MIXED, {"x"})

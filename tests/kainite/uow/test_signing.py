@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kainite.base.errors import DeltaError
 from kainite.uow.delta import Operation, parse_delta
+from kainite.uow.scheme import MIXED
 from kainite.uow.signing import SignedDeltas, Signing
 from support.tables import SHOP
 
@@ -126,3 +127,16 @@ def test_a_known_shape_is_signed_as_the_general_way_does() -> None:
     signing.judge(LINE, quick)
     assert quick.touched("s") == general.touched("s")
     assert quick.items == general.items
+
+
+def test_a_truncate_is_of_its_whole_table() -> None:
+    found = judged(LINE, {"table": "public.order_line", "op": "truncate", "ordinal": 1})
+
+    assert found.deltas[1].table == "order_line"
+    touched = found.touched("one")
+    assert (touched.unsigned, touched.scheme) == (("order_line",), MIXED)
+    assert not found.misfits
+    assert Signing(SHOP).judge_all(found.deltas).touched("one") == touched
+    nowhere = judged({"table": "nowhere", "op": "truncate"})
+    assert [cause for _, cause in nowhere.misfits] == ["table 'nowhere' is not in the target's catalogue"]
+    assert judged({"table": "nowhere", "op": "truncate"}, signing=Signing(None)).touched("keys").scheme == MIXED

@@ -18,6 +18,8 @@ TABLE: list[tuple[ReplicaFacts, list[tuple[str, Level, str, str]]]] = [
      [("replica", Level.NOTE, "4 tables are being loaded (a, b, c …); 1,200 ranges of rows are left", "status")]),
     (ReplicaFacts(load="live", loading=("a",), failed=(("s.t", "no room"), ("u", ""))),
      [("replica", Level.DEGRADED, "table s.t failed, and 1 more: no room", "kainite replicate reload s.t -p FILE")]),
+    (ReplicaFacts(load="live", failed=(("u", ""),), given_up=(("s.t", "full"), ("v", ""))),
+     [("replica", Level.DEGRADED, "table s.t was given up, and 1 more: full", "reload s.t -p FILE: nothing else")]),
     (ReplicaFacts(verdict="equal", summary="equal: 2 tables", age=30, good_age=30),
      [("verification", Level.OK, "compared 30 s ago: equal: 2 tables", "")]),
     (ReplicaFacts(verdict="different", passed=False, different=3, summary="different: 3 differ", age=30, good_age=99),

@@ -249,9 +249,10 @@ class TestAnotherFile:
         async with following(streams) as told:
             streams.apply(app.settings(app.orders, late, app.payments))
             await until(lambda: len(said(caplog, "stream not opened")) > 1)
-            assert told == [f"{app.orders}, {app.payments}"]
+            assert (told, streams.all_open()) == ([f"{app.orders}, {app.payments}"], False)
             app.create(late)
             await until(lambda: len(told) > 1)
+            assert streams.all_open()
 
         assert {failed["stream"] for failed in said(caplog, "stream not opened")} == {late}
         assert named(streams.read(None)).keys() == {app.orders, app.payments, late}

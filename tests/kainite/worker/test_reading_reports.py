@@ -33,6 +33,7 @@ class Daemon:
     to_be_read: frozenset[str] | None = None
     behind_parents: frozenset[str] = frozenset({"s1"})
     seconds_since_round: float | None = None
+    all_open: bool = True
     until: float | None = None
     reports: list[ReadingReport] = field(default_factory=list)
     reading: Callable[[], ReadingReport | None] | None = None
@@ -55,7 +56,9 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     monkeypatch.setattr(reading_reports, "EVERY_S", 0.0)
     daemon = Daemon()
     task = asyncio.create_task(
-        report_reading(cast(LeaseKeeper, daemon), cast(Consumers, daemon), cast(SharedLog, daemon))
+        report_reading(
+            cast(LeaseKeeper, daemon), cast(Consumers, daemon), cast(SharedLog, daemon), lambda: daemon.all_open
+        )
     )
     await turns(5)
     assert daemon.reports == [], "the lease table has not been read"
@@ -72,7 +75,9 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     assert daemon.reports == [], "the shards may be others by now"
     assert daemon.reading is not None
     assert daemon.reading() is None, "likewise where the owner asks"
-    daemon.seconds_since_round, daemon.until = 1.0, 49.0
+    daemon.seconds_since_round, daemon.until, daemon.all_open = 1.0, 49.0, False
+    assert daemon.reading() is None, "a stream of the settings is not open, and may have shards that nobody knows"
+    daemon.all_open = True
     assert daemon.reading() == ReadingReport(
         frozenset({"s0", "s1"}), {"s0": 1.0}, {"s0": 2.0}, {"s0": 1_700}, frozenset({"s1"})
     )

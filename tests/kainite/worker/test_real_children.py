@@ -88,3 +88,15 @@ async def test_a_stop_in_peace(program: str, ending: World) -> None:
     requested = [] if program == "v0" else ["shutdownRequested", "checkpoint"]
     assert life.calls() == ["initialize", *requested, "leaseLost"]
     assert ending.stored_checkpoint() == "TRIM_HORIZON"
+
+
+@each_program
+async def test_a_shard_among_several_streams_has_its_own_id_whatever_else_it_is_told(
+    program: str, ending: World, double: KinesisDouble
+) -> None:
+    """Checks that the field ``streamIdentifier``, which KCL's messages lack, disturbs no library."""
+    last, stream = double.put(b"x"), f"123456789012:{ending.name}:7"
+    life = Life(program, ending)
+    async with ending.consumer(life.command, protocol=life.protocol, among=stream):
+        await until(lambda: ending.stored_checkpoint(f"{stream}:{SHARD}") == str(last))
+    assert life.notes()[0] == {"what": "initialize", "shard": SHARD}

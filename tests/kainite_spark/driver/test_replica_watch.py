@@ -19,14 +19,16 @@ class Gauges:
 
 
 def test_what_the_target_tells_is_in_the_metrics_and_the_health() -> None:
-    found = ReplicaFacts(load="live", loading=("a",), failed=(("b", "x"),), ranges_left=7, verdict="different",
-                         passed=False, different=3, age=5.0, good_age=100.0, every=60.0)  # fmt: skip
+    found = ReplicaFacts(load="live", loading=("a",), failed=(("b", "x"),), given_up=(("c", "y"),), ranges_left=7,
+                         verdict="different", passed=False, different=3, age=5.0,
+                         good_age=100.0, every=60.0)  # fmt: skip
     gauges, health = Gauges(), JobHealth()
     with watching(lambda: found, health, Meter(gauges)):
         eventually(lambda: "kainite_verify_late" in gauges.values)
     assert health.replica is found
     assert gauges.values == {
-        "kainite_replica_tables_loading": 1, "kainite_replica_tables_failed": 1, "kainite_replica_ranges_left": 7,
+        "kainite_replica_tables_loading": 1, "kainite_replica_tables_failed": 1,
+        "kainite_replica_tables_given_up": 1, "kainite_replica_ranges_left": 7,
         "kainite_verify_not_passed": 1, "kainite_verify_different_rows": 3, "kainite_verify_age_seconds": 5_000.0,
         "kainite_verify_good_age_seconds": 100_000.0, "kainite_verify_late": 1,
     }  # fmt: skip

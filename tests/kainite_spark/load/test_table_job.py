@@ -13,11 +13,13 @@ import pytest
 
 from kainite.base.errors import CatalogueError, KainiteError, SourceError, TargetRejectedError
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.capture.postgresql.units import OnTruncate
+from kainite.replicate.giving_up import give_up_full
 from kainite.replicate.table_load import TableLoad
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.targets.postgresql.target import PostgresSession
 from support.live_replica import DRIFT, FOREIGN_KEYS, live_replica
-from support.replicas import InlineSteps
+from support.replicas import LOG, InlineSteps
 from support.waiting import eventually
 
 
@@ -120,6 +122,31 @@ def test_a_table_that_is_refused_fails_alone_and_goes_on_when_that_is_mended(sou
         live.settle()
 
 
+def test_a_table_that_was_given_up_is_mended_by_a_reload_alone(source: SourceSlot, postgres: str) -> None:
+    """Gives up a table while units are applied, and loads it again: what was dropped comes with the copy."""
+    with live_replica(source, postgres) as live:
+        live.loading.in_target("ALTER TABLE account ADD CONSTRAINT few CHECK (id < 3010) NOT VALID")
+
+        def go_on(_: object) -> None:
+            live.traffic.go(20)
+            eventually(lambda: live.applied(live.traffic.count))
+
+        with pytest.raises(TargetRejectedError, match="few"):
+            live.load("account", runner=InlineSteps(go_on))
+        live.traffic.go(10)
+        give_up_full(postgres, LOG, 0)
+        assert live.state("account") == "given up"
+        live.traffic.go(10)
+        eventually(lambda: live.applied(live.traffic.count))
+        assert live.loading.in_target("SELECT count(*) FROM kainite_held_delta") == [(0,)]
+        assert not live.loading.status().consistent
+        live.loading.in_target("ALTER TABLE account DROP CONSTRAINT few")
+        again = InlineSteps()
+        assert live.load("account", runner=again).state == "live"
+        assert again.ran  # its rows were copied again
+        live.settle()
+
+
 def test_a_table_goes_live_only_behind_its_point(source: SourceSlot, postgres: str) -> None:
     with live_replica(source, postgres, follows=False) as live:
         live.traffic.go(30)
@@ -133,6 +160,24 @@ def test_a_table_goes_live_only_behind_its_point(source: SourceSlot, postgres: s
         assert live.load("account", look=look).state == "live"
         assert looks[-1] == "catching up"
         assert len(looks) >= 5
+        live.settle()
+
+
+def test_a_truncate_of_a_table_that_is_loaded_by_itself_is_held_in_its_place(source: SourceSlot, postgres: str) -> None:
+    with live_replica(source, postgres, follows=False, on_truncate=OnTruncate.APPLY) as live:
+        live.traffic.go(5)
+        held: list[Any] = []
+
+        def look() -> None:
+            if not held and live.state("account") == "catching up":
+                live.loading.in_source("TRUNCATE account, entry")
+                live.loading.in_source("INSERT INTO account VALUES (1, 5, NULL)")
+                live.made.catch_up(live.traffic.count + 4)  # also what has filled the tables, and the heartbeat
+                held.extend(live.loading.in_target("SELECT count(*) FROM kainite_held_delta"))
+
+        assert live.load("account", look=look).state == "live"
+        assert held[0][0] > 2
+        assert live.loading.in_target("SELECT * FROM account") == [(1, 5, None)]
         live.settle()
 
 

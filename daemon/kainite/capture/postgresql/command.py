@@ -47,10 +47,11 @@ _READ_SIZE = 64 * 1024
 )
 @click.option(
     "--truncate",
-    type=click.Choice(["fail", "skip"]),
+    type=click.Choice(["fail", "skip", "apply"]),
     default="fail",
     show_default=True,
-    help="What TRUNCATE of a published table does: fail its transaction's unit of work, or nothing.",
+    help="What TRUNCATE of a published table does: fail its transaction's unit of work, nothing, or delete all rows of"
+    " the table in the target, which must be PostgreSQL.",
 )
 @click.option(
     "--skip-transaction",
@@ -107,7 +108,7 @@ def main(
     """
     learn(secrets_in_url(source))
     try:
-        _run(_reading_of(source, slot, publication, tables, truncate == "skip", passed_over, heartbeat, journal))
+        _run(_reading_of(source, slot, publication, tables, truncate, passed_over, heartbeat, journal))
     except BrokenPipeError:
         sys.exit(f"{PROGRAM}: kainite extract has ended")
     except SourceError as error:
@@ -143,7 +144,7 @@ def _reading_of(
     slot: str,
     publication: str,
     tables: tuple[str, ...],
-    skip_truncate: bool,
+    truncate: str,
     passed_over: tuple[str, ...],
     heartbeat: float | None,
     journal: Path | None,
@@ -158,12 +159,13 @@ def _reading_of(
         # Imported here, so that --help and the message below need no database driver.
         from kainite.capture.postgresql.extractor import Reading
         from kainite.capture.postgresql.replication import SourceSlot
+        from kainite.capture.postgresql.units import OnTruncate
     except ImportError as error:
         raise MissingExtraError(
             f"reading PostgreSQL needs psycopg ({error}): pip install 'kainite[postgresql]'"
         ) from error
     lsns = frozenset(map(parse_lsn, passed_over))
-    return Reading(SourceSlot(url, slot, publication), tables, skip_truncate, lsns, heartbeat, journal)
+    return Reading(SourceSlot(url, slot, publication), tables, OnTruncate(truncate), lsns, heartbeat, journal)
 
 
 def _run(reading: Reading) -> None:

@@ -63,7 +63,7 @@ from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
 from kainite.capture.postgresql.replication_frames import Data, Frame, format_lsn
 from kainite.capture.postgresql.source_catalogue import SlotWal, SourceCatalogue
 from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
-from kainite.capture.postgresql.units import GivenUnit, NumberedUnits
+from kainite.capture.postgresql.units import GivenUnit, NumberedUnits, OnTruncate
 
 # Seconds that an answer without any transaction may take.
 _IDLE = 0.2
@@ -81,7 +81,7 @@ class Reading:
     Attributes:
         slot: the slot and publication to read.
         tables: tables, as ``schema.table``, that the publication must have; empty: whatever it has.
-        skip_truncate: whether TRUNCATE is passed over; else it fails its unit.
+        on_truncate: what TRUNCATE does.
         passed_over: the commit LSNs of transactions that are not read: their units fail.
         heartbeat: seconds between two heartbeats that are written into the source; None for none.
         journal: a file to which commits are appended; None for no journal.
@@ -89,7 +89,7 @@ class Reading:
 
     slot: SourceSlot
     tables: tuple[str, ...] = ()
-    skip_truncate: bool = False
+    on_truncate: OnTruncate = OnTruncate.FAIL
     passed_over: frozenset[int] = frozenset()
     heartbeat: float | None = None
     journal: Path | None = None
@@ -168,7 +168,7 @@ class PostgresExtractor:
             except SourceError:
                 stream.close()
                 raise
-            units = NumberedUnits(start.number, catalogue.key, self._reading.skip_truncate, time.time_ns)
+            units = NumberedUnits(start.number, catalogue.key, self._reading.on_truncate, time.time_ns)
             every = self._reading.heartbeat
             beating = None if every is None else Heartbeat(slot.url, every)
             self._opened = _Source(stream, catalogue, units, beating)

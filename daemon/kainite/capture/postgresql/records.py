@@ -29,6 +29,8 @@ partition's own identity decides which old values are there: those of other colu
 change tells. So of a partitioned table a NULL is no old value, but one that is not known; and where the catalogue has a
 partition whose identity lacks the primary key, updates and deletes of the whole are refused.
 
+A ``TRUNCATE`` names no row: it is refused, or, where it is to be applied, its ``key`` and ``new`` are empty.
+
 A change that PostgreSQL sends again gives the same record.
 """
 
@@ -86,7 +88,7 @@ class _UncarriedError(Exception):
 
 
 def change_record(
-    unit: Mapping[str, Any], ordinal: int, change: SourceChange, key_of: SourceKeyOf
+    unit: Mapping[str, Any], ordinal: int, change: SourceChange, key_of: SourceKeyOf, *, truncates: bool = False
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the record of a change in two parts: where the change belongs, and what the row is.
 
@@ -95,10 +97,13 @@ def change_record(
         ordinal: the change's place in its transaction, from 0.
         change: the change.
         key_of: asked for the tables' primary keys.
+        truncates: whether TRUNCATE is carried, and not refused.
     """
     relation = change.relation
     operation = change.row.operation if isinstance(change.row, LostChange) else _OPERATIONS[type(change.row)]
     place = {**unit, "ordinal": ordinal, "relation": f"{relation.schema}.{relation.name}", "operation": operation}
+    if truncates and isinstance(change.row, TruncateMessage):
+        return place, {"types": {}, "key": {}, "new": {}}
     try:
         return place, _row(change, key_of)
     except _UncarriedError as error:

@@ -7,9 +7,9 @@ Invariants:
 
 * A transaction has a number if the source sends a change or a heartbeat for it, whatever the options are. So a restart
   with other options gives each transaction the number that it had.
-* ``ordinal`` is a change's place in its transaction, and ``count`` the number of its changes without TRUNCATE, whatever
-  the options are. So a transaction that is sent again after a restart with another ``--truncate`` gives the same deltas
-  and the same end.
+* ``ordinal`` is a change's place in its transaction, and ``count`` the number of its changes, with TRUNCATE only where
+  that is applied. So a transaction that is sent again after a restart from ``fail`` to ``skip``, or back, gives the
+  same deltas and the same end; from or to ``apply`` it may give another end, and its unit then fails visibly.
 * A number counts when its unit's end is given: whoever goes on from there has all of the unit.
 
 ==========================  =========================================================================================
@@ -19,7 +19,8 @@ without changes             nothing
 a heartbeat                 an end with count 0 (:mod:`kainite.capture.postgresql.heartbeat`)
 with changes                a record a change, and an end
 with TRUNCATE               the same. ``fail``: TRUNCATE's record fails the unit. ``skip``: it has no record; a
-                            transaction of nothing else becomes an end with count 0
+                            transaction of nothing else becomes an end with count 0. ``apply``: it has a record for
+                            each of its tables, and counts
 that is passed over         one record that fails the unit with this reason, and an end with count 0
 ==========================  =========================================================================================
 """
@@ -28,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import orjson
@@ -38,6 +40,14 @@ from kainite.capture.postgresql.row_pieces import in_records
 from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
 
 
+class OnTruncate(StrEnum):
+    """What TRUNCATE of a published table does."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    APPLY = "apply"
+
+
 @dataclass(slots=True)
 class _OpenUnit:
     """A transaction that is being given.
@@ -45,7 +55,7 @@ class _OpenUnit:
     Attributes:
         transaction: the transaction.
         changes: how many changes the source has sent.
-        truncates: how many of them are TRUNCATE of a table.
+        truncates: how many of them are TRUNCATE of a table that is not applied.
         passed_over: whether the transaction is passed over.
         heartbeat: whether it has a heartbeat.
     """
@@ -80,17 +90,17 @@ class NumberedUnits:
     Args:
         number: the number of the last transaction before.
         key_of: asked for the tables' primary keys.
-        skip_truncate: whether TRUNCATE is passed over; else it fails its unit.
+        on_truncate: what TRUNCATE does.
         clock: nanoseconds since the epoch.
 
     Attributes:
         number: the number of the last transaction that is given.
     """
 
-    def __init__(self, number: int, key_of: SourceKeyOf, skip_truncate: bool, clock: Callable[[], int]) -> None:
+    def __init__(self, number: int, key_of: SourceKeyOf, on_truncate: OnTruncate, clock: Callable[[], int]) -> None:
         self.number = number
         self._key_of = key_of
-        self._skip_truncate = skip_truncate
+        self._on_truncate = on_truncate
         self._clock = clock
         self._open: _OpenUnit | None = None
 
@@ -119,12 +129,14 @@ class NumberedUnits:
         assert self._open is not None
         ordinal = self._open.changes
         self._open.changes += 1
-        if isinstance(change.row, TruncateMessage):
+        applied = self._on_truncate is OnTruncate.APPLY
+        if isinstance(change.row, TruncateMessage) and not applied:
             self._open.truncates += 1
-            if self._skip_truncate:
+            if self._on_truncate is OnTruncate.SKIP:
                 return
         unit = self._unit()
-        yield from in_records(unit, *change_record(unit, ordinal, change, self._key_of), self._clock)
+        record = change_record(unit, ordinal, change, self._key_of, truncates=applied)
+        yield from in_records(unit, *record, self._clock)
 
     def heartbeat(self) -> None:
         """Takes a heartbeat of a transaction."""

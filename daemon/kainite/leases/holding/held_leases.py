@@ -166,7 +166,8 @@ class HeldLeases:
         self._held: dict[str, HeldLease] = {}
         self._lost_at: dict[str, int] = {}
         self._paused: dict[str, float] = {}
-        self._namesakes: set[str] = set()
+        self._namesakes: dict[str, int] = {}  # each with its counter at the last scan
+        self._told_namesakes: set[str] = set()
 
     @property
     def all(self) -> tuple[HeldLease, ...]:
@@ -191,7 +192,7 @@ class HeldLeases:
         """Adds a lease that was taken by a write that began at ``began``."""
         self._held[taken.key] = HeldLease(taken, began)
         self._lost_at.pop(taken.key, None)
-        self._namesakes.discard(taken.key)
+        self._namesakes.pop(taken.key, None)
 
     def start(self, held: HeldLease) -> None:
         """Reports that the shard may be read."""
@@ -272,20 +273,26 @@ class HeldLeases:
         """Returns the leases in this worker's name that this process lost to another process of the same name.
 
         Otherwise two daemons under one worker id would take each lease from one another for ever. So a lease that
-        went on without this process is left to the other process until it has expired.
+        went on without this process is left to the other process until it has expired. A take or a renewal of this
+        process, whose answer it never saw, looks the same at one scan. So only a lease that goes on from one scan to
+        the next is told as another process's.
         """
         mine = self._settings.leases.worker_id
         ours = (lease for lease in leases if lease.owner == mine and not lease.just_handed)
         moved = {
-            ls.key for ls in ours if ls.key not in self._held and ls.counter > self._lost_at.get(ls.key, ls.counter)
+            ls.key: ls.counter
+            for ls in ours
+            if ls.key not in self._held and ls.counter > self._lost_at.get(ls.key, ls.counter)
         }
-        for key in sorted(moved - self._namesakes):
+        renewed = {key for key, counter in moved.items() if counter > self._namesakes.get(key, counter)}
+        for key in sorted(renewed - self._told_namesakes):
             event(
                 logger, logging.ERROR, "another daemon runs under this worker id: give each its own workerId",
                 shard=key, worker=mine,
             )  # fmt: skip
         self._namesakes = moved
-        return moved
+        self._told_namesakes = (self._told_namesakes | renewed) & moved.keys()
+        return set(moved)
 
     def lost_error(self, held: HeldLease) -> LeaseLostError:
         """Returns the error for a call through an acquisition that is not held any more."""

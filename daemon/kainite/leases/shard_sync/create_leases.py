@@ -15,7 +15,9 @@ that have leases; a shard that has none may be split meanwhile; its children the
 records are never read. So before a first lease is created here, the log's beginning is made durable
 (:data:`~kainite.leases.streams.Begin`), and only then the stream is listed. Each shard that was open at the beginning,
 or after it, gets a lease, or descends from one that does. That holds for every listing that is made later, by any
-worker, whatever happens in between.
+worker, whatever happens in between. Of several streams, the log is also told of those at TRIM_HORIZON: from then on no
+unit ends before the stream is read, though workers with an older settings file do not know it
+(:mod:`kainite.log.collecting.reported_shards`).
 """
 
 from __future__ import annotations
@@ -69,7 +71,9 @@ async def create_missing(
         return ()
     shards = await asyncio.to_thread(_listed, stream, settings, first=not leases)
     wanted = missing_leases(shards, checkpoints, initial)
-    if begin is not None and initial != TRIM_HORIZON and initial in wanted.values():
+    if begin is not None and initial == TRIM_HORIZON and stream.id and initial in wanted.values():
+        await begin(initial, None)
+    elif begin is not None and initial != TRIM_HORIZON and initial in wanted.values():
         begun = await begin(initial, _timestamp(settings) if initial == AT_TIMESTAMP else None)
         since = await asyncio.to_thread(stream.list_shards, from_timestamp=begun)
         shards = await asyncio.to_thread(_listed, stream, settings, first=not leases)

@@ -13,6 +13,7 @@ Differences from KCL:
 
 * A write whose answer was lost is recognised for checkpoints too, not only for renewals.
 * Scans are strongly consistent.
+* A release has the counter in its condition: one that arrives late frees no lease that was taken again.
 * A counter that moved by one under the same owner counts as such a write only when an answer was in fact lost. KCL
   always assumes so, and two workers under one id then go on side by side for ever.
 """
@@ -29,7 +30,7 @@ from kainite.leases.table.calls import TableCalls
 from kainite.leases.table.create import create_table
 from kainite.leases.table.lease import Lease, from_item, is_lease, shard_ids, to_item
 from kainite.leases.table.request import MOVED_TO
-from kainite.leases.table.request_calls import EXISTS, RequestCalls, owners_as_read
+from kainite.leases.table.request_calls import EXISTS, RequestCalls, as_read, owners_as_read
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -160,22 +161,20 @@ class LeaseTable:
             return None
 
     def evict(self, lease: Lease) -> bool:
-        """Releases a lease so that anybody may take it at once; returns False when another worker has it by now.
+        """Releases a lease so that anybody may take it at once; returns False when it was written by now.
 
-        During a hand-over the next owner may take it, also when the hand-over began after the lease was read.
+        During a hand-over the next owner may take it, also when the hand-over began after the lease was read. The
+        counter is part of the condition: a release that arrives when its sender waits no more, and has taken the lease
+        again, does nothing. A renewal whose answer was lost leaves the lease to expire.
         """
         try:
             self._evict(lease)
         except ConditionFailedError as failed:
             stored = self._found(lease, failed)
-            if (
-                stored is None
-                or lease.owner is None
-                or lease.checkpoint_owner
-                or stored.checkpoint_owner != lease.owner
-            ):
+            if stored is None or lease.owner is None or lease.checkpoint_owner:
                 return False
-            return self.evict(stored)
+            begun = stored.checkpoint_owner == lease.owner and stored.counter == lease.counter
+            return begun and self.evict(stored)
         return True
 
     def handoff(self, lease: Lease, worker: str) -> Lease | None:
@@ -254,7 +253,7 @@ class LeaseTable:
         return from_item(self._calls.update(lease.key, update, "leaseCounter = :counter", values, names))
 
     def _evict(self, lease: Lease) -> None:
-        condition, values = owners_as_read(lease)
+        condition, values = as_read(lease)
         gone = "checkpointOwner" if lease.checkpoint_owner else "leaseOwner"
         self._calls.update(lease.key, f"REMOVE {gone} ADD leaseCounter :one", condition, {":one": number(1), **values})
 

@@ -60,7 +60,7 @@ class RequestCalls:
             request: as it was read.
             after: as it is from now on.
         """
-        condition, values = _as_read(lease)
+        condition, values = as_read(lease)
         values |= {
             ":new": text(request.to), ":one": number(1),
             ":before": text(request.as_text()), ":after": text(after.as_text()),
@@ -91,7 +91,7 @@ def owners_as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
     return " AND ".join(terms), values
 
 
-def _as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
+def as_read(lease: Lease) -> tuple[str, dict[str, Any]]:
     """Returns the condition that nobody has written a lease since it was read, and its values."""
     condition, values = owners_as_read(lease)
     return f"{condition} AND leaseCounter = :counter", {**values, ":counter": number(lease.counter)}

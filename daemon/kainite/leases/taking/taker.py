@@ -107,7 +107,12 @@ class LeaseTaker:
         self._steal_due = clock()
         self._last_round_at: float | None = None
         self._stopped = False
-        self._to_be_read: frozenset[str] | None = None
+        self.to_be_read: frozenset[str] | None = None
+        """The shards whose leases were not at SHARD_END at the last scan, whoever held them.
+
+        None before the first scan, since a stream was added, and while these leases leave hash keys of a stream
+        uncovered: leases are still to be created.
+        """
         self._behind_parents: frozenset[str] = frozenset()
 
     @property
@@ -119,15 +124,6 @@ class LeaseTaker:
     def behind_parents(self) -> frozenset[str]:
         """Returns those of :attr:`to_be_read` that are not read yet, because a parent is to be read first."""
         return self._behind_parents
-
-    @property
-    def to_be_read(self) -> frozenset[str] | None:
-        """Returns the shards whose leases were not at SHARD_END at the last scan, whoever held them.
-
-        None before the first scan, and while these leases leave hash keys of a stream uncovered: leases are still to be
-        created.
-        """
-        return self._to_be_read
 
     def stop(self) -> None:
         """Takes no lease from now on; rounds go on, for shard sync and for shards that wait for their parents."""
@@ -188,7 +184,7 @@ class LeaseTaker:
         streams = self._settings.streams
         refuse_other_mode(self._table.name, leases, streams)
         covered = all_covered(leases, streams)
-        self._to_be_read = frozenset(lease.key for lease in active) if covered else None
+        self.to_be_read = frozenset(lease.key for lease in active) if covered else None
         keys = {lease.key for lease in active}
         self._behind_parents = frozenset(lease.key for lease in active if not lease.parents.isdisjoint(keys))
         return leases

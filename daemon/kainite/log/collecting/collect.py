@@ -54,7 +54,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -75,6 +75,7 @@ from kainite.log.collecting.unit_entries import (
 from kainite.log.collecting.watermark import Ended, Straggler, reserved, straggler
 from kainite.log.collecting.whole_units import dispatched_at_once
 from kainite.log.format.entry import (
+    LEASED,
     MISSING,
     STARTED,
     ControlMeta,
@@ -158,16 +159,27 @@ def _reserved(rules: UowSettings, fragment: Fragment) -> Fragment:
     return fragment
 
 
-def begin(state: FoldedLog, at_ms: int, now_ms: int, stream: str = "") -> list[Entry]:
-    """Decides the entry that notes the log's beginning; none if the log has one.
+def begin(state: FoldedLog, at_ms: int, now_ms: int, stream: str = "", *, named: bool = False) -> list[Entry]:
+    """Decides the entry that notes the log's beginning, and of several streams that one is awaited; none if it is so.
 
     Args:
         state, now_ms: as in :func:`collect`.
         at_ms, stream: as in :meth:`~kainite.log.client.LogClient.begin`.
+        named: whether a report has named the stream lately: it need not be awaited then.
     """
     journal = Journal(state, now_ms)
-    if stream not in state.started:
-        journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=at_ms, key=stream or None))
+    begins = at_ms > 0 and stream not in state.started
+    if begins or (stream and stream not in state.awaited and not named):
+        since = state.started.get(stream, at_ms)
+        journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=since, key=stream or None))
+    return journal.entries
+
+
+def leased(state: FoldedLog, streams: Iterable[str], now_ms: int) -> list[Entry]:
+    """Decides the entries by which streams are awaited no more."""
+    journal = Journal(state, now_ms)
+    for stream in sorted(state.awaited.intersection(streams)):
+        journal.write(EntryKind.CONTROL, ControlMeta(LEASED, key=stream))
     return journal.entries
 
 

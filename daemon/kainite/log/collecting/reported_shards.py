@@ -3,26 +3,45 @@
 A report takes the place of the one before it. That is safe where shards are split or merged: an older scan names the
 parents in place of their children, and a parent stays where it was closed. A stream that is added has no parent. A
 daemon that has scanned the table before the stream had leases does not name it, and does not know that it lacks
-anything if it has not read the changed file. So the shards of a stream that any report has named stay, and a stream
-whose beginning is being noted counts as named, until no report has named it for :data:`STALE_S`.
+anything if it has not read the changed file. Two things keep the stream among those that are to be read:
+
+* Before its first lease is created, the log notes that the stream is *awaited*
+  (:attr:`~kainite.log.state.folded.FoldedLog.awaited`), which is durable. An awaited stream counts, with a shard that
+  nobody reads.
+* The shards of a stream that any report has named stay, until no report has named it for :data:`STALE_S`.
+
+A daemon reports only while the leases of each stream that it finds in the table leave out no hash key
+(:func:`~kainite.leases.streams.all_covered`). So a report that names a stream shows that all its first leases exist,
+and so does each later scan. Reports of earlier scans end within :data:`STALE_S`; then the stream is awaited no more.
+
+States of a stream in the log: *unknown* → *awaited* (``started``) → *leased* (``leased``) → *awaited*, where it begins
+again and no report names it. ``kainite leases forget`` also makes an awaited stream leased.
+
+Invariant: while a stream is awaited, or a report by a scan from before its leases may still come, it is among the
+shards that :meth:`ReportedShards.after` returns, so the watermark does not pass what nobody has read there.
 
 =================================================  ==================================================================
-event                                              effect
+a crash, or another owner                          leaves
 =================================================  ==================================================================
-the log's beginning of a stream is to be noted     the stream counts, with a shard that nobody reads
-a report names shards of the stream                they take the place of those that were named before
-a report does not name the stream                  its shards stay as they are
-no report has named it for the time                it is read to its end, or its leases were deleted: it counts no more
-another owner                                      nothing is known: the first reports tell
+before ``started`` is durable                      no lease of the stream: its creator waits for the note
+when it is durable, before all leases are made     the stream awaited, whoever owns the log, and whatever files the
+                                                   daemons have read, until a daemon with the new file creates the rest
+when all leases are made, before a report names    the stream awaited; the next report with it names its shards
+the stream
+when a report has named it, before ``leased``      the stream awaited: it counts until a report names it to the new
+                                                   owner, and for STALE_S from then on
+when ``leased`` is durable                         nothing to remember: no report by an older scan comes any more
 =================================================  ==================================================================
 
-In an application of one stream a report is whole, or there is none.
+A stream of which no report has named a shard for STALE_S, and which is not awaited, counts no more: it is read to its
+end, or its leases were deleted. In an application of one stream a report is whole, or there is none.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Final
 
 from kainite.base.shard_key import ShardKey
@@ -32,22 +51,33 @@ STALE_S: Final = 2 * NEAR_S
 """Seconds since a scan after which no report of it comes: it is made, and then repeated, for NEAR_S each."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A stream that reports name.
+
+    Attributes:
+        first: when the first report named it.
+        last: when a report last named it.
+        shards: its shards, by that report.
+    """
+
+    first: float
+    last: float
+    shards: frozenset[str]
+
+
 class ReportedShards:
     """The shards that are to be read.
 
     Args:
         clock: returns seconds that never run backwards, and that run on while the host sleeps.
+        awaited: returns the streams that the log awaits.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], awaited: Callable[[], Collection[str]] = frozenset) -> None:
         self._clock = clock
-        self._named: dict[str, tuple[float, frozenset[str]]] = {}  # by stream: when a report last did, and its shards
-
-    def expect(self, stream: str) -> None:
-        """Lets a stream count whose beginning is about to be noted; nothing happens in an application of one."""
-        self._forget()
-        if stream and stream not in self._named:
-            self._named[stream] = self._clock(), frozenset({str(ShardKey(stream, "?"))})
+        self._awaited = awaited
+        self._named: dict[str, _Named] = {}  # by stream
 
     def after(self, shards: frozenset[str]) -> frozenset[str]:
         """Takes the shards that a report names; returns those that are to be read."""
@@ -56,9 +86,25 @@ class ReportedShards:
         for shard in shards:
             named[ShardKey.of(shard).stream].add(shard)
         now = self._clock()
-        self._named |= {stream: (now, frozenset(its)) for stream, its in named.items() if stream}
-        return shards.union(*(its for _, its in self._named.values()))
+        for stream, its in named.items():
+            if stream:
+                known = self._named.get(stream)
+                self._named[stream] = _Named(known.first if known else now, now, frozenset(its))
+        unread = {str(ShardKey(stream, "?")) for stream in self._awaited() if stream not in self._named}
+        return shards.union(unread, *(known.shards for known in self._named.values()))
+
+    def names(self, stream: str) -> bool:
+        """Tells whether a report has named the stream lately."""
+        self._forget()
+        return stream in self._named
+
+    def leased(self) -> frozenset[str]:
+        """Returns the awaited streams that every report names from now on."""
+        self._forget()
+        now = self._clock()
+        known = {stream: self._named.get(stream) for stream in self._awaited()}
+        return frozenset(stream for stream, its in known.items() if its is not None and now - its.first >= STALE_S)
 
     def _forget(self) -> None:
         now = self._clock()
-        self._named = {stream: kept for stream, kept in self._named.items() if now - kept[0] < STALE_S}
+        self._named = {stream: known for stream, known in self._named.items() if now - known.last < STALE_S}

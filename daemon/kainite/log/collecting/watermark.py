@@ -46,8 +46,8 @@ shards are read from LATEST, or AT_TIMESTAMP         a unit whose commit is not 
 a shard is split or merged                           the parent stays where it was closed until it is at SHARD_END; its
                                                      children have leases by then, and count until they are read
 an old report (a daemon that was cut off)            it names parents in place of their children: the watermark stays
-a stream is added                                    it counts from before its beginning is durable, whoever does
-                                                     not know it yet (:mod:`.reported_shards`)
+a stream is added                                    it counts from before its first lease, whoever does not know it
+                                                     yet, and whoever owns the log (:mod:`.reported_shards`)
 a wall clock jumps                                   no effect, but for the source's own
 ===================================================  ============================================================
 """
@@ -55,7 +55,7 @@ a wall clock jumps                                   no effect, but for the sour
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -110,11 +110,17 @@ class Watermark:
 
     Args:
         clock: returns seconds that never run backwards, and that run on while the host sleeps.
+        awaited: returns the streams that the log awaits.
+
+    Attributes:
+        reported: the shards that are to be read.
     """
 
-    def __init__(self, clock: Callable[[], float] = boot_seconds) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = boot_seconds, awaited: Callable[[], Collection[str]] = frozenset
+    ) -> None:
         self._clock = clock
-        self._reported = ReportedShards(clock)
+        self.reported = ReportedShards(clock, awaited)
         self._shards: frozenset[str] = frozenset()
         self._tips: dict[str, float] = {}  # by this clock, seconds
         self._waiting: frozenset[str] = frozenset()
@@ -122,14 +128,11 @@ class Watermark:
         self._ahead = -math.inf  # of Kinesis' clock before this one at _ahead_at, at least, milliseconds
         self._ahead_at = 0.0
 
-    def expect(self, stream: str) -> None:
-        """Lets a stream count whose beginning is about to be noted (:mod:`.reported_shards`)."""
-        self._reported.expect(stream)
-
-    def report(self, report: ReadingReport) -> None:
-        """Takes a reader's report."""
+    def report(self, report: ReadingReport) -> ReadingReport:
+        """Takes a reader's report; returns it with all shards that are to be read (:mod:`.reported_shards`)."""
         now = self._clock()
-        self._shards, self._waiting = self._reported.after(report.shards), report.waiting
+        report = replace(report, shards=self.reported.after(report.shards))
+        self._shards, self._waiting = report.shards, report.waiting
         for shard, age in report.tips.items():
             self._tips[shard] = max(self._tips.get(shard, -math.inf), now - max(0.0, age))
         for shard, arrived in report.arrived.items():
@@ -138,6 +141,7 @@ class Watermark:
         for known in (self._tips, self._arrived):
             for shard in known.keys() - self._shards:
                 del known[shard]
+        return report
 
     def learn(self, arrived_ms: int) -> None:
         """Notes the arrival of a record that is here: Kinesis' clock shows at least this time."""

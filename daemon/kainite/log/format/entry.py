@@ -21,6 +21,7 @@ CONTROL      :class:`ControlMeta`: a snapshot, or a part of one  :mod:`kainite.l
 CONTROL      :class:`ControlMeta`: names of units move on        empty
 CONTROL      :class:`ControlMeta`: the stream that is collected  empty
 CONTROL      :class:`ControlMeta`: since when a shard is read    empty
+CONTROL      :class:`ControlMeta`: a stream has its leases       empty
 TRANSACTION  :class:`TransactionMeta`: an application's          the application's own
 OPERATION    :class:`OperationMeta`: what a person did or asked  empty
 ===========  ==================================================  ================================
@@ -47,6 +48,7 @@ SNAPSHOT_PART: Final = "snapshot-part"
 NAMES: Final = "names"
 STREAM: Final = "stream"
 STARTED: Final = "started"
+LEASED: Final = "leased"
 
 MISSING: Final = "missing:"
 """The prefix in the names of units that stand in for numbers that did not come."""
@@ -299,10 +301,11 @@ class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CO
     Attributes:
         what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``;
             ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here;
-            or ``started``: shards at LATEST and AT_TIMESTAMP, of the stream ``key`` where there are several, are read
-            from the time ``since`` on; it holds until the log adopts another stream.
+            ``started``: shards at LATEST and AT_TIMESTAMP, of the stream ``key`` where there are several, are read
+            from the time ``since`` on; it holds until the log adopts another stream; or ``leased``: the stream ``key``
+            is awaited no more (:mod:`kainite.log.collecting.reported_shards`).
         since: of ``snapshot``: it is the state that the entries below this id add up to. Of ``started``: milliseconds
-            since the epoch, by Kinesis' clock.
+            since the epoch, by Kinesis' clock; 0 where its shards are read from TRIM_HORIZON.
         count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.
     """
 
@@ -342,6 +345,7 @@ class OperationKind(StrEnum):
     DUTY = "change a duty"
     WORKER = "change a worker"
     ADOPT_STREAM = "adopt a stream"
+    FORGET_STREAM = "forget a stream"
 
 
 class OperationResult(StrEnum):

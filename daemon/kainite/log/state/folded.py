@@ -30,6 +30,7 @@ from itertools import chain
 
 from kainite.base.position import Position
 from kainite.log.format.entry import (
+    LEASED,
     NAMES,
     SNAPSHOT,
     STARTED,
@@ -99,6 +100,8 @@ class FoldedLog:
         self.latest_time: tuple[int, str] | None = None
         self.started: dict[str, int] = {}
         """The log's beginning, by stream, where it is not the beginning of the shards (:mod:`kainite.log.client`)."""
+        self.awaited: set[str] = set()
+        """Of several streams those that have begun, and whose leases nobody has seen for certain."""
         self.operations = DoneOperations()
         """What people did, and whether applying is paused."""
 
@@ -180,12 +183,22 @@ class FoldedLog:
             case ControlMeta(what=what, count=count, key=key, forget=forget) if what == NAMES:
                 self.recent.move(count, key, forget)
             case ControlMeta(what=what, since=int(since), key=key) if what == STARTED:
-                self.started[key or ""] = since
+                self._begin(key or "", since)
+            case ControlMeta(what=what, key=str(key)) if what == LEASED:
+                self.awaited.discard(key)
             case ControlMeta(what=what, key=key) if what == STREAM:
                 if self.stream not in (None, key):
                     self.positions.clear()
                     self.started.clear()
+                    self.awaited.clear()
                 self.stream = key
+
+    def _begin(self, stream: str, since: int) -> None:
+        """Notes that shards of a stream are to be read; ``since`` is 0 where that is from their own beginning on."""
+        if since:
+            self.started[stream] = since
+        if stream:
+            self.awaited.add(stream)
 
     def _remember_ended(self, meta: UnitMeta) -> None:
         """Remembers the deltas of a unit that the watermark ends; called before the entry is folded."""

@@ -80,6 +80,7 @@ class SnapshotHeader(msgspec.Struct, frozen=True, tag="header"):
     started_ms: int | None
     pause: OperationMeta | None = None
     started: dict[str, int] = {}
+    awaited: list[str] = []
 
 
 class OpenUnitsSection(msgspec.Struct, frozen=True, tag="open"):
@@ -179,6 +180,7 @@ def capture(state: FoldedLog) -> Captured:
         started_ms=state.started.get(""),
         pause=state.operations.pause,
         started={stream: at_ms for stream, at_ms in state.started.items() if stream},
+        awaited=sorted(state.awaited),
     )
     return Captured(
         header,
@@ -360,6 +362,7 @@ def _state(captured: Captured) -> FoldedLog:
     state.ended = EndedUnits((uow, *remembered) for uow, remembered in captured.ended.items())
     state.latest_time = header.latest_time
     state.started = {**({} if header.started_ms is None else {"": header.started_ms}), **header.started}
+    state.awaited = set(header.awaited)
     state.operations = DoneOperations(captured.operations, header.pause)
     for unit in captured.units:
         _share_tables(unit.own)

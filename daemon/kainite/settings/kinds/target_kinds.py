@@ -46,6 +46,7 @@ class TargetKind:
         catalogue: a :data:`kainite.uow.catalogue.introspection.Reading`; None for a kind that cannot be asked for its
             tables.
         lock_waits: a ``kainite.targets.lock_waits.LockWaitReader``; None for a kind that cannot be asked.
+        no_lock_waits: what such a kind is said to lack.
         present_rows: a ``kainite.targets.present_row.PresentRowReader``; None for a kind that cannot be asked.
         extra: Kainite's extra that installs the driver; None when none is needed.
         packages: the packages that the extra installs and the kind's modules import.
@@ -58,16 +59,24 @@ class TargetKind:
     opener: str
     catalogue: str | None = None
     lock_waits: str | None = None
+    no_lock_waits: str = "cannot be asked who waits for locks"
     present_rows: str | None = None
     extra: str | None = None
     packages: tuple[str, ...] = ()
 
-    def part(self, path: str) -> Any:
+    def part(self, path: str | None, lacking: str = "") -> Any:
         """Imports the part of this kind that ``path`` names.
 
+        Args:
+            path: the part; None where this kind lacks it.
+            lacking: what a kind without it is said to lack, in words that follow its name.
+
         Raises:
+            SettingsError: this kind lacks the part.
             MissingExtraError: the kind's driver is not installed.
         """
+        if path is None:
+            raise SettingsError(f"a {self.name} target {lacking}")
         module, _, attribute = path.partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
@@ -100,6 +109,7 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         address="kainite.targets.sqlite.address:ADDRESS",
         opener="kainite_spark.targets.sqlite.opening:OPENER",
         catalogue="kainite.targets.sqlite.catalogue:reading",
+        no_lock_waits="has no locks on rows: one connection writes at a time, and others wait for the whole file",
     ),
     TargetKind(
         name="mariadb",

@@ -6,6 +6,9 @@
 ``STREAM_NAME``                 the environment, for KCL's keys, spelled exactly so
 ==============================  ==================================================================
 
+A key of one stream keeps its spelling, since the stream's name has a case, dashes and dots of its own:
+``--stream.NAME.KEY=X``, ``KAINITE_stream.NAME.KEY``.
+
 An option wins over the environment, the environment over the file, and ``KAINITE_STREAM_NAME`` over
 ``STREAM_NAME``. The spelling without ``KAINITE_`` has exceptions (:data:`NOT_BARE`): other programs use the same
 names, and a lease table or a worker's name that changes unnoticed costs much.
@@ -22,6 +25,7 @@ from kainite.base.errors import SettingsError
 from kainite.settings.keys.retired import RETIRED
 from kainite.settings.keys.table import KCL_KEYS, KEYS
 from kainite.settings.keys.without_effect import WITHOUT_EFFECT
+from kainite.settings.several import stream_key
 
 PREFIX = "KAINITE_"
 NOT_BARE = frozenset({"TABLE_NAME", "WORKER_ID", "WORKER_IDENTIFIER"})
@@ -78,7 +82,7 @@ def from_environment(environment: Mapping[str, str]) -> tuple[dict[str, GivenTex
         if not value.strip():
             continue
         prefixed = name.startswith(PREFIX)
-        key = _BY_RELAXED.get(relaxed(name.removeprefix(PREFIX))) if prefixed else _BARE.get(name)
+        key = _key_named(name.removeprefix(PREFIX)) if prefixed else _BARE.get(name)
         if key is None and prefixed:
             unknown.append(name)
         elif key is not None:
@@ -112,9 +116,14 @@ def from_options(arguments: Iterable[str]) -> tuple[dict[str, GivenText], tuple[
 
 
 def _key_of(option: str) -> str:
-    key = _BY_RELAXED.get(relaxed(option)) if option.startswith("--") else None
+    key = _key_named(option.removeprefix("--")) if option.startswith("--") else None
     if key is not None:
         return key
     near = difflib.get_close_matches(relaxed(option), map(relaxed, SPELLINGS), n=1, cutoff=0.75)
     hint = f": did you mean {option_name(_BY_RELAXED[near[0]])}?" if near else ""
     raise SettingsError(f"there is no option {option}{hint} (each key of a settings file is one)")
+
+
+def _key_named(spelling: str) -> str | None:
+    """Returns the key that a spelling behind ``KAINITE_`` or ``--`` means; None for none."""
+    return spelling if stream_key(spelling) else _BY_RELAXED.get(relaxed(spelling))

@@ -94,6 +94,14 @@ class ApplySettings:
         default=(),
         otherwise="none",
     )
+    held_bytes: int = own(
+        "targetHeldBytes",
+        whole(2**20, 2**50, "bytes"),
+        Reload.NEXT_JOB,
+        "A replica's table whose own load failed or was left is given up when more bytes of its changes are held: they "
+        "are dropped, and only `kainite replicate reload` mends it (docs/replicate.md).",
+        default=4 * 2**30,
+    )
     verify_every: float = own(
         "verifyEverySeconds",
         seconds(60, 31_536_000),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
 from kainite.uow.delta import Delta
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.statements.planner import Planner, Statement
+from kainite_spark.targets.statements.planner import Planner, Statement, refuse_emptying
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class DeltaOrder:
 
     def by_precedence(self, unit: Unit) -> Sequence[Delta]:
         """Returns the deltas, parents first; raises TargetRejectedError as :meth:`Planner.plan`."""
+        refuse_emptying(unit.deltas)
         catalogue = self.catalogue or (_by_key(unit.deltas) if self.levels else None)
         if catalogue is None:
             return unit.deltas
@@ -42,6 +43,7 @@ class DeltaOrder:
 
     def by_source(self, unit: Unit) -> Sequence[Delta]:
         """Returns the deltas in the source's order; raises TargetRejectedError as :meth:`Planner.one_by_one`."""
+        refuse_emptying(unit.deltas)
         if self.catalogue is None:
             return unit.deltas
         return [

@@ -20,6 +20,7 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.capture.postgresql.transactions import commit_lsn_of
 from kainite.log.format.deltas import dump_deltas
 from kainite.replicate import ledger, table_ledger
+from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.tables import TableName
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
@@ -42,12 +43,22 @@ class LoadedTable:
     Attributes:
         place: its schema and name.
         point: the LSN as of which it was copied; 0 where it is not known yet.
-        live: whether its deltas are applied; else they are held.
+        state: its state: while it is not live its deltas are held, or dropped where it was given up.
     """
 
     place: TableName
     point: int
-    live: bool
+    state: OwnLoadState
+
+    @property
+    def live(self) -> bool:
+        """Tells whether its deltas are applied."""
+        return self.state is OwnLoadState.LIVE
+
+    @property
+    def held(self) -> bool:
+        """Tells whether its deltas are held."""
+        return self.state not in (OwnLoadState.LIVE, OwnLoadState.GIVEN_UP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +172,11 @@ class LoadedTables:
                 yield delta
 
     def _held(self, unit: Unit) -> Iterator[HeldDeltas]:
-        """Yields a unit's deltas of each table that is not live; those before its point are left out when applied."""
+        """Yields a unit's deltas of each table that holds them; those before its point are left out when applied."""
         found: dict[TableName, list[Delta]] = {}
         for delta in unit.deltas:
             table = self._table(delta.table)
-            if table is not None and not table.live:
+            if table is not None and table.held:
                 found.setdefault(table.place, []).append(delta)
         for place, deltas in found.items():
             yield HeldDeltas(place, unit.tid, unit.uow, tuple(deltas))
@@ -181,7 +192,7 @@ def loaded_tables(connection: psycopg.Connection, log_partition: str) -> Sequenc
     if not _is_there(connection):
         return ()
     rows = connection.execute(ledger.POSITIONS, (log_partition,)).fetchall()
-    return [LoadedTable((schema, name), lsn or 0, live) for schema, name, lsn, live in rows]
+    return [LoadedTable((schema, name), lsn or 0, OwnLoadState(state)) for schema, name, lsn, state in rows]
 
 
 def by_name(found: Sequence[LoadedTable], catalogue: Catalogue, default_schema: str) -> Mapping[str, LoadedTable]:

@@ -54,6 +54,8 @@ def render(shape: StatementShape, table: Table) -> str:
         case Operation.DELETE:
             source = f"{_records()} AS d({_typed(table, shape.key)})"
             return f"DELETE FROM {_table_name(table)} AS t USING {source} WHERE {_same_key(shape, table)}"
+        case Operation.TRUNCATE:
+            return f"DELETE FROM {_table_name(table)}"
 
 
 def table_name(table: Table) -> str:
@@ -70,6 +72,8 @@ def fixed_columns(shape: StatementShape, table: Table) -> tuple[str, ...]:
 
 def parameters(shape: StatementShape, deltas: Sequence[Delta]) -> tuple[str, ...]:
     """Returns the statement's one or two JSON parameters."""
+    if shape.op is Operation.TRUNCATE:
+        return ()
     if shape.op is Operation.DELETE:
         return (_dumps([delta.key for delta in deltas]),)
     if shape.moves:

@@ -54,6 +54,7 @@ from kainite_spark.targets.postgresql.hook_switch import not_ours_to_disable, sw
 from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnits, is_cut_over, refuse_while_loading
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, fixed_columns, parameters, render
 from kainite_spark.targets.schema import Schema
+from kainite_spark.targets.statements.emptied_tables import EmptyingPlanner
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
 from kainite_spark.targets.statements.row_counts import check_rows
 from kainite_spark.targets.statements.unit_values import values_refused
@@ -112,7 +113,8 @@ class PostgresSession:
         self._url = url
         self._schema = schema
         self._hooks = KnownHooks(schema.catalogue, policy)
-        self._planner = Planner(schema.catalogue, schema.levels)
+        planner = Planner(schema.catalogue, schema.levels)
+        self._planner = EmptyingPlanner(planner, schema.catalogue, schema.levels)
         self._loaded = LoadedTables(schema.catalogue)
         self._types = ColumnTypes()
         self._sql: dict[StatementShape, str] = {}

@@ -35,6 +35,8 @@ def render(shape: StatementShape, table: Table) -> str:
             return f"UPDATE {quoted(table.name)} SET {assigned} WHERE {_where(shape)}"
         case Operation.DELETE:
             return f"DELETE FROM {quoted(table.name)} WHERE {_where(shape)}"
+        case Operation.TRUNCATE:
+            raise AssertionError("the planner has refused it")
 
 
 def parameters(shape: StatementShape, table: Table, delta: Delta) -> list[Value]:

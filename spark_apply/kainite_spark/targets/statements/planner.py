@@ -122,6 +122,7 @@ class Planner:
             TargetRejectedError: a delta names a table or column that the target does not have, or
                 a key that is not the table's primary key.
         """
+        refuse_emptying(delta for unit in units for delta in unit.deltas)
         self._note_cascades(units)
         if not hooked:
             yield from self._layer_by_layer(units, folded=folded)
@@ -165,6 +166,7 @@ class Planner:
 
     def one_by_one(self, unit: Unit) -> Iterator[Statement]:
         """Yields a statement for each delta, in the source's order as far as it is known; raises as :meth:`plan`."""
+        refuse_emptying(unit.deltas)
         try:
             in_order = self._stepper.in_order(unit.deltas, again=True)
             deltas = list(fitted(in_order, self._stepper.keys.plan, self._stepper.cascaded(in_order)))
@@ -249,6 +251,13 @@ class Planner:
         if table is None:
             raise TargetRejectedError(f"the target has no table {name}")
         return table
+
+
+def refuse_emptying(deltas: Iterable[Delta]) -> None:
+    """Raises TargetRejectedError where a delta empties a table."""
+    found = next((delta for delta in deltas if delta.op is Operation.TRUNCATE), None)
+    if found is not None:
+        raise TargetRejectedError(f"TRUNCATE of {found.table}: only a PostgreSQL target empties tables")
 
 
 def _moves(delta: Delta) -> bool:

@@ -24,6 +24,7 @@ from kainite.base.errors import SourceError
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.capture.postgresql.units import OnTruncate
 from kainite_demo.postgres_server import postgres
 from support.waiting import eventually
 
@@ -208,7 +209,9 @@ class History(RuleBasedStateMachine):
 
     def answer(self) -> Iterator[bytes]:
         if self.extractor is None:
-            self.extractor = PostgresExtractor(Reading(self.source, skip_truncate=self.truncates_skipped))
+            self.extractor = PostgresExtractor(
+                Reading(self.source, on_truncate=OnTruncate.SKIP if self.truncates_skipped else OnTruncate.FAIL)
+            )
             self.asked = self.files[-1]
         return self.extractor.answer(orjson.dumps({"start": self.asked, "end": None, "stored": self.files[-1]}))
 

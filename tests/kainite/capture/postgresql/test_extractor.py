@@ -30,6 +30,7 @@ from kainite.capture.postgresql.command import PROGRAM, markers_of
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.capture.postgresql.units import OnTruncate
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.settings import ExtractOffsets
@@ -344,7 +345,7 @@ def test_a_truncate_is_passed_over_where_that_is_asked_for_afterwards(bench: Ben
     with psycopg.connect(bench.source.url, autocommit=True) as connection:
         connection.execute("TRUNCATE item")
         connection.execute("INSERT INTO item VALUES (1, 'x', 1)")
-    extractor = PostgresExtractor(Reading(bench.source, skip_truncate=True))
+    extractor = PostgresExtractor(Reading(bench.source, on_truncate=OnTruncate.SKIP))
     found = answers_until(extractor, bench.offset_file.load().start, ends(2))
     extractor.close()
     assert [one["operation"] for one in found if "operation" in one] == ["insert"]

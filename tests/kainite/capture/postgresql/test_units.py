@@ -11,7 +11,7 @@ import pytest
 from kainite.capture.postgresql.pgoutput import InsertMessage, Relation, RelationColumn, TruncateMessage
 from kainite.capture.postgresql.records import SourceKey
 from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
-from kainite.capture.postgresql.units import NumberedUnits
+from kainite.capture.postgresql.units import NumberedUnits, OnTruncate
 
 ITEM = Relation(7, "shop", "item", "d", (RelationColumn("id", 23, True),))
 INSERT = SourceChange(ITEM, InsertMessage(7, ("1",)))
@@ -22,8 +22,8 @@ def no_key(relation: int) -> SourceKey:
     return SourceKey()
 
 
-def units_from(number: int, *, skip_truncate: bool = False) -> NumberedUnits:
-    return NumberedUnits(number, no_key, skip_truncate, lambda: 0)
+def units_from(number: int, *, on_truncate: OnTruncate = OnTruncate.FAIL) -> NumberedUnits:
+    return NumberedUnits(number, no_key, on_truncate, lambda: 0)
 
 
 def given(units: NumberedUnits, xid: int, *changes: SourceChange, passed_over: bool = False) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ def test_a_unit_has_begun_with_its_first_change_and_until_its_end() -> None:
 
 @pytest.mark.parametrize("changes", [(TRUNCATE,), (TRUNCATE, INSERT), (INSERT, TRUNCATE, INSERT)])
 def test_numbers_ordinals_and_ends_do_not_depend_on_what_truncate_does(changes: tuple[SourceChange, ...]) -> None:
-    failing, skipping = (units_from(0, skip_truncate=skip) for skip in (False, True))
+    failing, skipping = (units_from(0, on_truncate=each) for each in (OnTruncate.FAIL, OnTruncate.SKIP))
     one, other = (
         [record for record in (*given(units, 1, *changes), *given(units, 2, INSERT)) if "refused" not in record]
         for units in (failing, skipping)
@@ -77,6 +77,13 @@ def test_numbers_ordinals_and_ends_do_not_depend_on_what_truncate_does(changes: 
 
 def test_a_truncate_is_refused_unless_it_is_skipped() -> None:
     assert [record.get("refused") for record in given(units_from(0), 1, TRUNCATE)] == ["TRUNCATE names no rows", None]
+
+
+def test_a_truncate_that_is_applied_has_a_record_and_counts() -> None:
+    insert, truncate, end = given(units_from(0, on_truncate=OnTruncate.APPLY), 1, INSERT, TRUNCATE)
+    assert (truncate["operation"], truncate["ordinal"], truncate["key"], truncate["new"]) == ("truncate", 1, {}, {})
+    assert insert["ordinal"] == 0
+    assert end["count"] == 2
 
 
 def test_a_transaction_that_is_passed_over_keeps_its_number_and_fails_its_unit() -> None:

@@ -130,6 +130,15 @@ def test_a_lost_lease_that_goes_on_in_this_workers_name_is_a_namesakes(
     assert held_leases.namesakes([Lease(FIRST, "other", counter)]) == set()
 
 
+def test_another_daemon_is_told_where_a_lost_lease_goes_on_and_not_after_a_take_without_an_answer(
+    held_leases: HeldLeases, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    held_leases.lose(hold(held_leases, clock(), 3))
+    for counter, told in ((4, 0), (4, 0), (5, 1), (6, 1), (6, 1)):
+        assert held_leases.namesakes([Lease(FIRST, "me", counter)]) == {FIRST}, "it is left alone until it expires"
+        assert len([record for record in caplog.records if "another daemon" in record.getMessage()]) == told
+
+
 def test_throughput_is_an_average_in_which_each_time_weighs_half_of_what_was_before() -> None:
     held = HeldLease(Lease("shard"), 0.0)
     held.count_bytes(10 * 1024)

@@ -194,6 +194,17 @@ async def test_a_log_that_does_not_note_its_beginning_makes_no_first_leases(
     assert table.scan() == ()
 
 
+async def test_among_several_streams_one_at_trim_horizon_is_awaited_before_its_first_lease(
+    table: LeaseTable, stream: StreamClient, double: KinesisDouble
+) -> None:
+    there = list[tuple[Lease, ...]]()
+    stream.id = "1:orders:7"
+    begun = Begun(double, lambda: there.append(table.scan()))
+    for _ in range(2):
+        await create_missing(table, stream, OLDEST, table.scan(), begun)
+    assert (begun.asked, there) == ([(TRIM_HORIZON, None)], [()])
+
+
 async def test_leases_of_another_application_need_no_beginning(
     table: LeaseTable, stream: StreamClient, double: KinesisDouble
 ) -> None:

@@ -217,6 +217,15 @@ def test_a_lease_of_another_owner_is_not_evicted(taken: Lease, table: LeaseTable
     assert not table.evict(taken)
 
 
+def test_a_release_that_arrives_late_frees_no_lease_that_was_taken_again(taken: Lease, table: LeaseTable) -> None:
+    again = table.take(taken, "me")
+    assert not table.evict(taken), "whoever sent it waits no more, and reads the shard"
+    assert table.handoff(taken, "new") is not None
+    assert not table.evict(taken)
+    assert again is not None
+    assert table.evict(again)
+
+
 def test_writes_after_a_delete_bring_no_lease_back(taken: Lease, table: LeaseTable) -> None:
     table.delete("s")
     table.delete("s")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kainite.base.position import Position
 from kainite.log.client import ReadingReport
-from kainite.log.collecting.collect import begin, collect
+from kainite.log.collecting.collect import begin, collect, leased
 from kainite.log.collecting.overdue import expire, release
 from kainite.log.collecting.unit_entries import RELEASED
 from kainite.log.collecting.watermark import Held, Watermark
@@ -62,7 +62,8 @@ class Shards:
 
     def __init__(self) -> None:
         self.now = 77.0
-        self.watermark = Watermark(lambda: self.now)
+        self.awaited: set[str] = set()
+        self.watermark = Watermark(lambda: self.now, lambda: self.awaited)
 
     def report(
         self, *, tips: dict[str, float] | None = None, arrived: dict[str, int] | None = None,
@@ -145,7 +146,7 @@ class TestTheWatermark:
     def test_a_stream_that_is_added_holds_it_although_a_daemon_that_does_not_know_it_tells_last(self) -> None:
         shards, old, new = Shards(), {"1:a:1:s0"}, {"1:a:1:s0", "1:b:1:s0"}
         before = shards.report(tips={"1:a:1:s0": 0.0}, arrived={"1:a:1:s0": NOON}, shards=old)
-        shards.watermark.expect("1:b:1")
+        shards.awaited.add("1:b:1")
         shards.now += 20
         assert shards.report(tips={"1:a:1:s0": 0.0}, shards=old) <= before
         assert shards.report(shards=new) == -math.inf
@@ -360,6 +361,30 @@ class TestAShardThatIsNotReadFromItsBeginning:
         assert [entry.kind for entry in log.begin(NOON)] == [EntryKind.CONTROL]
         assert log.begin(NOON - 1) == log.begin(NOON + 7) == []
         assert snapshot.load(snapshot.dump(log.state)).started_ms == NOON
+
+    def test_is_each_streams_own_and_each_is_awaited_until_its_leases_are_there(self) -> None:
+        log, streams = Log(), ("1:a:1", "1:b:1")
+        assert begin(log.state, NOON, 0, streams[0])
+        assert begin(log.state, 0, 0, streams[1]), "it is read from TRIM_HORIZON"
+        assert not begin(log.state, NOON + 7, 0, streams[0])
+        log.state = snapshot.load(snapshot.dump(log.state))
+        assert (log.state.started, log.state.awaited) == ({streams[0]: NOON}, set(streams))
+        assert leased(log.state, streams, 0)
+        assert not leased(log.state, streams, 0)
+        assert not begin(log.state, NOON + 7, 0, streams[0], named=True)
+        assert begin(log.state, NOON + 7, 0, streams[0]), "its leases are gone: it is added again"
+        log.state = snapshot.load(snapshot.dump(log.state))
+        assert (log.state.started, log.state.awaited) == ({streams[0]: NOON}, {streams[0]})
+
+    async def test_is_awaited_by_each_later_owner_whatever_the_daemons_name(self) -> None:
+        store, settings = MemoryStore(), LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=60.0)
+        known = ReadingReport(frozenset({"1:a:1:s0"}), {}, {"1:a:1:s0": 0.0}, {"1:a:1:s0": NOON + 10 * GRACE})
+        async with owned_log(store, settings, RULES) as owner:
+            await owner.begin(0, "1:b:1")
+        async with owned_log(store, replace(settings, owner="b"), RULES) as owner:
+            await append_next(owner, "1:a:1:s0", Position(1), Position(1), [part("T", 1)])
+            owner.report(known)
+            assert owner.held_by() == Held("1:b:1:?", None)
 
     async def test_is_answered_for_when_the_time_is_durable(self) -> None:
         store, settings = MemoryStore(), LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=60.0)

@@ -145,3 +145,22 @@ def test_a_name_with_our_prefix_that_is_no_key_is_named(tmp_path: Path) -> None:
     unknown = examined(tmp_path, {"KAINITE_STREAM_NMAE": "x", "KAINITE_PORT_80_TCP": "y"}).unknown
 
     assert [entry.key for entry in unknown] == ["KAINITE_STREAM_NMAE", "KAINITE_PORT_80_TCP"]
+
+
+def test_a_key_of_one_stream_is_spelled_as_in_the_file(tmp_path: Path) -> None:
+    own = "stream.My-or.ders.maxRecords"
+    path = tmp_path / "app.properties"
+    path.write_text(
+        f"applicationName=app\nstreamNames=My-or.ders, b\nexecutableName=c\n{own}=1\nstream.b.maxRecords=1\n"
+    )
+    found = examine(
+        path, options=(f"--{own}=3",), environment={f"KAINITE_{own}": "2", "KAINITE_stream.b.maxRecords": "2"}
+    )
+    assert {name: list(values.values()) for name, values in found.settings_or_raise().of_streams.items()} == {
+        "My-or.ders": [3], "b": [2],
+    }  # fmt: skip
+    assert found.unknown == ()
+    _, strangers = from_environment({"KAINITE_STREAM.b.maxRecords": "2", "stream.b.maxRecords": "2"})
+    assert strangers == ("KAINITE_STREAM.b.maxRecords",)
+    with pytest.raises(SettingsError, match=r"there is no option --stream\.b\.applicationName"):
+        from_options(("--stream.b.applicationName=x",))

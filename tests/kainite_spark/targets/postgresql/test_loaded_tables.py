@@ -147,3 +147,17 @@ def test_a_large_unit_is_held_in_pieces_and_in_several_statements(monkeypatch: p
     assert [row[4] for row in rows] == [False] * (len(rows) - 2) + [True, True]
     assert tuple(delta for row in rows[:-1] for delta in read_deltas(row[-1])) == deltas
     assert read_deltas(rows[-1][-1]) == [long]
+
+
+def test_changes_of_a_table_that_was_given_up_are_neither_applied_nor_held(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE TABLE item (id int PRIMARY KEY); CREATE TABLE other (id int PRIMARY KEY)")
+        loaded(connection, "live", item="0/10")
+        connection.execute("UPDATE kainite_load_table SET state = 'given up'")
+        known = LoadedTables(reflect(postgres))
+        known.read(connection, FENCE)
+        [new] = [known.what_is_new([unit("pg-7-1/0", "item", "other"), unit("another source's 0/1", "item")])]
+        assert [[delta.table for delta in one.deltas] for one in new.units] == [["other"], []]
+        assert new.held == []
+        for statement, values in new.statements("log/0"):
+            assert connection.execute(statement.encode(), values).rowcount == 0
