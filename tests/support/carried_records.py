@@ -5,14 +5,12 @@ What the parts hand on to each other are the bytes that they would.
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Sequence
 from functools import partial
 
-from amazon_kclpy import messages
-
 from kainite.processors.frame import DeltaProcessor
+from kainite.processors.requests import DeliveredRecord
 from kainite.processors.row_pieces import RecentPieces
 from kainite.processors.searched_stream import no_stream
 from kainite.uow.admission import Admission
@@ -26,34 +24,19 @@ class CarriedRecords:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._output = io.StringIO()
+        self._output = io.BytesIO()
         self._processor = DeltaProcessor(partial(deltas_of, pieces=RecentPieces(no_stream)), self._output, lambda: 0.0)
 
     def log(self, records: Sequence[bytes]) -> None:
         """Brings records into the log."""
         if not records:
             return
-        self._processor.process_records(_Input(records))
+        delivered = [DeliveredRecord(record, "k", str(place), 0, 0) for place, record in enumerate(records)]
+        self._processor.process(delivered, None)  # its clock stands still: it asks for no checkpoint
         lines = self._output.getvalue().splitlines()
         self._output.seek(0)
         self._output.truncate()
         admission = Admission(Signing(self._world.catalogue))
         for line in lines:
-            admission.feed(line.encode())
+            admission.feed(line)
         self._world.log.append(*admission.take("invalid"))
-
-
-class _Input:
-    """Records as kclpy hands them to a record processor."""
-
-    def __init__(self, records: Sequence[bytes]) -> None:
-        self.records = [
-            messages.Record({
-                "data": base64.b64encode(record).decode(),
-                "partitionKey": "k",
-                "sequenceNumber": str(place),
-                "subSequenceNumber": 0,
-                "approximateArrivalTimestamp": 0,
-            })
-            for place, record in enumerate(records)
-        ]  # fmt: skip
