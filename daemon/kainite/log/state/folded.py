@@ -146,7 +146,7 @@ class FoldedLog:
         if isinstance(entry.meta, UnitMeta):  # most entries are units
             self._remember_ended(entry.meta)
             self._leave_ready(entry.meta.uow)
-            if (opened := self._fold.open.get(entry.meta.uow)) is not None:
+            if (opened := self.fold.open.get(entry.meta.uow)) is not None:
                 self.open_deltas -= opened.held
             unit = self.fold.dispatch(tid, entry, entry.meta)
             self.targets.begin(unit)
@@ -276,7 +276,7 @@ class FoldedLog:
 
     def _leave_ready(self, uow: str) -> None:
         """Takes a unit out of :attr:`ready`; called before an entry that dispatches it or changes its end is folded."""
-        number = unit.number if (unit := self._fold.open.get(uow)) is not None else None
+        number = unit.number if (unit := self.fold.open.get(uow)) is not None else None
         if number is not None and self.ready.get(number) == uow:
             del self.ready[number]
 
