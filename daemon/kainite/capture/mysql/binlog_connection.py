@@ -15,7 +15,15 @@ from typing import Any, Final, Self
 import pymysql
 
 from kainite.base.errors import SourceError
-from kainite.capture.mysql.events import Event, Kind, decode_event, rotated_to, writes_checksums
+from kainite.capture.mysql.events import (
+    Event,
+    Kind,
+    decode_event,
+    ends_with_checksum,
+    is_made_rotation,
+    rotated_to,
+    writes_checksums,
+)
 from kainite.capture.mysql.place import BEGIN_ANEW, BinlogPlace
 from kainite.capture.mysql.source_catalogue import as_source_error
 from kainite.targets.mariadb.connection import connect
@@ -50,6 +58,7 @@ class BinlogStream:
         self.begun = 0
         self._file = ""
         self._position = _FIRST
+        self._left: BinlogPlace | None = None  # where a file ended, until the next one is described
         self._known = start is not None  # behind a GTID, the first event says the position
         self._connection: Any = connection
         self._checksums = checksums
@@ -83,7 +92,12 @@ class BinlogStream:
 
     @property
     def place(self) -> BinlogPlace | None:
-        """Returns where the next event begins; None until the server has said it."""
+        """Returns where the next event begins; None until the server has said it.
+
+        Between two files this is the end of the first, to which alone :attr:`begun` belongs.
+        """
+        if self._left is not None:
+            return self._left
         return BinlogPlace(self._file, self._position) if self._known and self._file else self._from
 
     def receive(self, timeout: float) -> tuple[Event, BinlogPlace] | None:
@@ -96,9 +110,13 @@ class BinlogStream:
         until = time.monotonic() + timeout
         while (data := self._packet(until)) is not None:
             event = self._decoded(data)
-            if (placed := self._placed(event)) is not None and (self._from is None or placed >= self._from):
+            if (placed := self._placed(event)) is not None and not self._is_passed(placed):
                 return event, placed
         return None
+
+    def _is_passed(self, placed: BinlogPlace) -> bool:
+        """Returns whether an event stands in the first file before the place from which on events are wanted."""
+        return self._from is not None and placed.file == self._from.file and placed.position < self._from.position
 
     def begin(self) -> None:
         """Waits until the server has said where it begins to send.
@@ -125,15 +143,26 @@ class BinlogStream:
         described = len(data) > 4 and data[4] == Kind.FORMAT_DESCRIPTION
         if described:
             self._checksums = writes_checksums(data)
-        event = decode_event(data, checksums=self._checksums or described)
+        # A description has room for a checksum also in a file without: there the server does not keep it right.
+        verified = self._checksums or not described
+        event = decode_event(data, checksums=described or self._has_checksum(data), verified=verified)
         if described:
-            self.begun = event.time
+            self.begun, self._left = event.time, None
         return event
+
+    def _has_checksum(self, data: bytes) -> bool:
+        """Returns whether an event has a checksum.
+
+        Whether a rotation does that the server makes for the reader is up to the server: before the first file's
+        description nothing says it, and the setting of now need not be the one that the file was written with.
+        """
+        return ends_with_checksum(data) if is_made_rotation(data) else self._checksums
 
     def _placed(self, event: Event) -> BinlogPlace | None:
         """Follows the place; returns where the event begins, None for one that the server made for the reader."""
         if event.kind == Kind.ROTATE:
             before = BinlogPlace(self._file, self._position)
+            self._left = self._left or (before if self._file else None)
             self._file, self._position = rotated_to(event.body)
             return None if event.artificial else before
         if event.kind in (Kind.HEARTBEAT, Kind.HEARTBEAT_2):

@@ -21,6 +21,7 @@ _ARTIFICIAL: Final = 0x20
 _IGNORABLE: Final = 0x80
 _MARIADB_GTID: Final = struct.Struct("<QIB")
 _STANDALONE: Final = 1
+_PREPARES_XA: Final = 64
 _COMPRESSED: Final = 0x80
 
 
@@ -117,12 +118,13 @@ class Query:
     text: str
 
 
-def decode_event(data: bytes, *, checksums: bool) -> Event:
+def decode_event(data: bytes, *, checksums: bool, verified: bool = True) -> Event:
     """Decodes an event.
 
     Args:
         data: the event's bytes.
-        checksums: whether events end with a CRC-32, which is verified.
+        checksums: whether events end with a CRC-32.
+        verified: whether it is looked at.
     """
     if len(data) < HEADER.size + (_CHECKSUM if checksums else 0):
         raise SourceError(f"binlog: an event of {len(data)} bytes")
@@ -132,10 +134,23 @@ def decode_event(data: bytes, *, checksums: bool) -> Event:
     last = len(data)
     if checksums:
         last -= _CHECKSUM
-        if zlib.crc32(memoryview(data)[:last]) != int.from_bytes(data[last:], "little"):
+        if verified and not ends_with_checksum(data):
             raise SourceError("binlog: the checksum of an event is wrong")
     artificial = bool(flags & _ARTIFICIAL) or end == 0
     return Event(kind, time, server_id, size, end, artificial, bool(flags & _IGNORABLE), data[HEADER.size : last])
+
+
+def is_made_rotation(data: bytes) -> bool:
+    """Returns whether the bytes are a rotate event that does not stand in the file."""
+    if len(data) < HEADER.size or data[4] != Kind.ROTATE:
+        return False
+    _, _, _, _, end, flags = HEADER.unpack_from(data)
+    return end == 0 or bool(flags & _ARTIFICIAL)
+
+
+def ends_with_checksum(data: bytes) -> bool:
+    """Returns whether an event's last bytes are the CRC-32 of those before."""
+    return zlib.crc32(memoryview(data)[:-_CHECKSUM]) == int.from_bytes(data[-_CHECKSUM:], "little")
 
 
 def writes_checksums(data: bytes) -> bool:
@@ -199,6 +214,11 @@ def gtid_of(event: Event) -> str | None:
 def stands_alone(event: Event) -> bool:
     """Returns whether MariaDB's GTID event is of one statement without an end of its own."""
     return event.kind == Kind.GTID_MARIADB and bool(event.body[12] & _STANDALONE)
+
+
+def prepares_xa(event: Event) -> bool:
+    """Returns whether MariaDB's GTID event is of an XA transaction that is prepared."""
+    return event.kind == Kind.GTID_MARIADB and bool(event.body[12] & _PREPARES_XA)
 
 
 def _decoded(text: bytes) -> str:

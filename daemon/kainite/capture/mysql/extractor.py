@@ -45,6 +45,7 @@ from kainite.capture.mysql.units import GivenTransaction, HeldUnits
 
 _IDLE = 0.2  # seconds that an answer without any transaction may take
 _LINGER = 0.03  # waiting a little for more makes fuller PutRecords calls
+_LONGEST = 1.0  # seconds without a record after which an answer ends, or says within a transaction that it goes on
 _RECORDS = 500  # the most records of a PutRecords call
 ADVANCE_EVERY_S = 10.0
 """Seconds between two offsets without a transaction: each one is a write of the offset's place."""
@@ -136,20 +137,26 @@ class MysqlExtractor:
     def _transactions(self, source: Source, given: list[GivenTransaction]) -> Iterator[bytes]:
         """Yields the records of whole transactions, up to about one PutRecords call; adds these to ``given``.
 
-        An answer ends between two transactions: what the server has sent of the next is taken to its end first.
+        An answer ends between two transactions: what the server has sent of the next is taken to its end first. It ends
+        after :data:`_LONGEST` seconds too, while transactions keep coming that have no records: of other databases.
         """
-        records, until = 0, time.monotonic() + _IDLE
+        records, told = 0, time.monotonic()
+        until, latest = told + _IDLE, told + _LONGEST
         while records < _RECORDS or self._assembler.inside:
-            inside = self._assembler.inside
-            found = source.stream.receive(_IDLE if inside else until - time.monotonic())
+            inside, now = self._assembler.inside, time.monotonic()
+            late = now >= latest and not inside
+            found = None if late else source.stream.receive(_IDLE if inside else until - now)
             if found is None and not inside:
                 self._ends = source.stream.place
                 return
-            # Where the server is silent within a transaction, an empty message says that this process lives.
-            for record in (b"",) if found is None else self._records(source, *found, given):
-                until = until if records else time.monotonic() + _LINGER
+            for record in () if found is None else self._records(source, *found, given):
+                told = time.monotonic()
+                until = until if records else told + _LINGER
                 records += 1
                 yield record
+            if found is None or time.monotonic() - told >= _LONGEST:  # within a transaction: this process lives
+                told = time.monotonic()
+                yield b""
 
     def _records(
         self, source: Source, event: Event, place: BinlogPlace, given: list[GivenTransaction]
@@ -161,14 +168,20 @@ class MysqlExtractor:
                     case Begun(gtid, begins):
                         self._gtid, self._begins = gtid, begins
                         self._units.begin(gtid, passed_over=gtid in self._reading.passed_over)
-                    case Rows():
-                        yield from self._changes(source, step)
-                    case LoggedStatement():
-                        yield from self._statement(source, step)
+                    case Rows() | LoggedStatement() if self._assembler.prepares:
+                        pass  # read again when the transaction commits
+                    case Rows() | LoggedStatement():
+                        yield from self._within(source, step)
                     case TransactionEnded():
                         yield from self._end(source, step, given)
 
+    def _within(self, source: Source, step: Rows | LoggedStatement) -> Iterator[bytes]:
+        yield from self._changes(source, step) if isinstance(step, Rows) else self._statement(source, step)
+
     def _changes(self, source: Source, rows: Rows) -> Iterator[bytes]:
+        if self._units.passed_over:  # whatever cannot be read in them
+            yield from self._units.change(None) if source.reading.is_of_database(rows) else ()
+            return
         for change in source.reading.changes(rows):
             yield from self._units.change(change)
 
@@ -206,6 +219,8 @@ class MysqlExtractor:
             self._prepared[ended.xa] = self._begins
             self._units.drop()
             return
+        if ended.how is Means.XA_COMMIT and self._begins is not None:  # in one phase
+            yield from self._changes_from(source, self._begins)
         for told in self._units.end(ended.time, rolled_back=ended.how is Means.ROLLBACK):
             if isinstance(told, bytes):
                 yield told
@@ -218,9 +233,12 @@ class MysqlExtractor:
         if begins is None:
             yield from self._units.refuse(f"the XA transaction {xa} was prepared before the extraction began")
             return
-        with source.another(begins) as rows_of:
-            for rows in rows_of:
-                yield from self._changes(source, rows)
+        yield from self._changes_from(source, begins)
+
+    def _changes_from(self, source: Source, begins: BinlogPlace) -> Iterator[bytes]:
+        with source.another(begins) as inside:
+            for step in inside:
+                yield from self._within(source, step)
 
     def _note(self, given: list[GivenTransaction]) -> None:
         if self._reading.journal is None:

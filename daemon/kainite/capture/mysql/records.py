@@ -101,7 +101,7 @@ def _row(table: SourceTable, row: ChangedRow) -> dict[str, Any]:
     assert first is not None
     key, new = _texts(table, first, table.key), _texts(table, row.after, table.given)
     old = _texts(table, row.before, table.old)
-    if len(key) < len(table.key) or (row.operation is RowOperation.INSERT and len(new) < len(table.given)):
+    if len(key) < len(table.key) or _lacks(new, row.after, table.given) or _lacks(old, row.before, table.old):
         raise UncarriedError(
             "the row lacks columns: the session that changed it had another binlog_row_image than FULL"
         )
@@ -110,6 +110,11 @@ def _row(table: SourceTable, row: ChangedRow) -> dict[str, Any]:
     sent = key.keys() | new.keys() | old.keys()
     types = {name: oid for name, oid in zip(table.names, table.oids, strict=True) if name in sent}
     return {"types": types, "key": key, "new": new, **({"old": old} if old else {})}
+
+
+def _lacks(found: Mapping[str, str | None], image: Image | None, places: Sequence[int]) -> bool:
+    """Returns whether an image that the change has lacks columns."""
+    return image is not None and len(found) < len(places)
 
 
 def _texts(table: SourceTable, image: Image | None, places: Sequence[int]) -> dict[str, str | None]:

@@ -15,6 +15,7 @@ from kainite.capture.mysql.offset import BinlogOffset
 from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace, check_gtids, check_identity
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
 from kainite.capture.mysql.source_checks import check_filters, check_place, check_source
+from kainite.capture.mysql.statements import LoggedStatement
 from kainite.capture.mysql.table_reading import TableReading
 from kainite.capture.mysql.transactions import BinlogAssembler, Rows, TransactionEnded
 from kainite.targets.mariadb.address import server_of
@@ -44,14 +45,14 @@ class Source:
         return BinlogIdentity(self.server, self.database, self.stream.begun)
 
     @contextmanager
-    def another(self, begins: BinlogPlace) -> Iterator[Iterator[Rows]]:
-        """Gives the rows of one transaction, from its place.
+    def another(self, begins: BinlogPlace) -> Iterator[Iterator[Rows | LoggedStatement]]:
+        """Gives what stands inside one transaction, from its place.
 
         Raises:
             SourceError: the server does not have it any more.
         """
         with BinlogStream.open(self.url, begins) as stream:
-            yield _rows_of_one(stream)
+            yield _inside_one(stream)
 
     def close(self) -> None:
         self.stream.close()
@@ -122,11 +123,11 @@ def _status(catalogue: MysqlSourceCatalogue) -> tuple[Any, ...] | None:
     return found[0] if found else None
 
 
-def _rows_of_one(stream: BinlogStream) -> Iterator[Rows]:
+def _inside_one(stream: BinlogStream) -> Iterator[Rows | LoggedStatement]:
     assembler = BinlogAssembler()
     while (found := stream.receive(SILENT_S)) is not None:
         for step in assembler.feed(*found):
-            if isinstance(step, Rows):
+            if isinstance(step, Rows | LoggedStatement):
                 yield step
             elif isinstance(step, TransactionEnded):
                 return

@@ -1,7 +1,8 @@
 """Tells what a statement means that the binlog has as a text; pure.
 
 With ``binlog_format = ROW`` these are the ends of transactions, savepoints, DDL and ``TRUNCATE``. A session that has
-chosen another format has its changes of rows logged as texts, too: no rows can be read out of these.
+chosen another format has its changes of rows logged as texts, too: no rows can be read out of these. A statement counts
+as such a change unless its first word says that it is none: one that is not known must not be lost in silence.
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ _XA: Final = re.compile(r"XA\s+(START|BEGIN|END|COMMIT|ROLLBACK)\s+(.+)", re.IGN
 _CREATES_WITH_ROWS: Final = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b(?=.*\bSELECT\b)", re.IGNORECASE | re.DOTALL
 )
-_CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH", "SELECT", "DO", "CALL"})
+_BEFORE: Final = re.compile(r"/\*M?!\d*\s*|SET\s+STATEMENT\s.+?\sFOR\s+", re.IGNORECASE | re.DOTALL)
+"""What MariaDB logs before a statement: an executable comment's beginning, and variables for the statement alone."""
+_FIRST_WORD: Final = re.compile(r"\W*(\w*)")
+_ANALYZES_TABLE: Final = re.compile(r"ANALYZE\s+(?:\w+\s+)?TABLES?\b", re.IGNORECASE)
+_NO_CHANGES: Final = frozenset({
+    "", "ALTER", "BACKUP", "CACHE", "CHANGE", "CHECK", "CREATE", "DROP", "FLUSH", "GRANT", "INSTALL", "KILL", "LOCK",
+    "OPTIMIZE", "PURGE", "RELEASE", "RENAME", "REPAIR", "RESET", "REVOKE", "SET", "SHUTDOWN", "START", "STOP",
+    "UNINSTALL", "UNLOCK", "USE",
+})  # fmt: skip
+"""First words of statements that change no rows."""
 _ENDS: Final = {"BEGIN": "begin", "COMMIT": "commit", "ROLLBACK": "rollback"}
 
 
@@ -65,7 +75,7 @@ class LoggedStatement:
 def statement_of(query: Query) -> LoggedStatement:
     """Returns what a statement means."""
     text = query.text
-    while found := _COMMENT.match(text):
+    while found := _COMMENT.match(text) or _BEFORE.match(text):
         text = text[found.end() :]
     text = text.strip()
     if (word := text.upper().rstrip(";")) in _ENDS:
@@ -79,8 +89,9 @@ def statement_of(query: Query) -> LoggedStatement:
     if found := _TRUNCATE.match(text):
         database, name = (query.database, found[1]) if found[2] is None else (_plain(found[1]), found[2])
         return LoggedStatement(Means.TRUNCATE, _plain(name), database, text)
-    first = text.partition(" ")[0].upper()
-    changes = first in _CHANGES or _CREATES_WITH_ROWS.match(text)
+    found = _FIRST_WORD.match(text)
+    first = found[1].upper() if found else ""
+    changes = not (first in _NO_CHANGES or _ANALYZES_TABLE.match(text)) or _CREATES_WITH_ROWS.match(text)
     return LoggedStatement(Means.CHANGE if changes else Means.OTHER, first[:20], query.database, text)
 
 

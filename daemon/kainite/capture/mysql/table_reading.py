@@ -14,6 +14,11 @@ from kainite.capture.mysql.transactions import Rows
 from kainite.capture.mysql.units import ChangeRecord
 from kainite.capture.mysql.values import UncarriedError
 
+SEQUENCE = (
+    "next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment", "cache_size", "cycle_option",
+    "cycle_count",
+)  # fmt: skip
+"""The columns of MariaDB's sequences, which the binlog describes as tables."""
 HEARTBEATS = "kainite_heartbeat"
 """The table in which heartbeats are written: its changes become no deltas."""
 
@@ -37,6 +42,10 @@ class TableReading:
         """Returns whether a table of the database is read."""
         return table != HEARTBEATS and (not self._only or table in self._only)
 
+    def is_of_database(self, rows: Rows) -> bool:
+        """Returns whether rows are of the database, of a table that is read or not."""
+        return table_names(rows.table)[0] == self._database
+
     def forget(self) -> None:
         """Asks the catalogue anew for each table: something was altered."""
         self._tables.clear()
@@ -47,16 +56,16 @@ class TableReading:
         Raises:
             SourceError: the rows do not fit their table, or the catalogue cannot be asked.
         """
-        schema, name = table_names(rows.table)
-        if schema != self._database:
+        if not self.is_of_database(rows):
             return
-        if not self.is_read(name):
+        table = self._table(rows.table) if self.is_read(table_names(rows.table)[1]) else None
+        if table is None:
             yield None
             return
-        yield from self._changes(rows)
+        yield from self._changes(rows, table)
 
-    def _changes(self, rows: Rows) -> Iterator[ChangeRecord]:
-        table, operation = self._table(rows.table), operation_of(rows.event)
+    def _changes(self, rows: Rows, table: SourceTable) -> Iterator[ChangeRecord]:
+        operation = operation_of(rows.event)
         problem = table.problem
         if not problem and len(rows.event.body) > 2 * MAX_CHANGE:
             problem = f"the change has more than {MAX_CHANGE // 2**20} MiB"
@@ -69,9 +78,12 @@ class TableReading:
                 problem = str(error)
         yield partial(change_record, table=table, operation=operation, row=problem)
 
-    def _table(self, body: bytes) -> SourceTable:
+    def _table(self, body: bytes) -> SourceTable | None:
+        """Returns how a table is read; None for a sequence, whose state is no row."""
         if (known := self._tables.get(body)) is None:
             mapped = decode_table_map(body)
+            if tuple(column.name for column in mapped.columns) == SEQUENCE and not mapped.key:
+                return None
             now = self._catalogue.tables(self._database, [mapped.name]).get(mapped.name)
             text_of, is_mariadb = self._catalogue.charsets.text, self._catalogue.is_mariadb
             known = self._tables[body] = source_table(mapped, now, text_of, with_plugins=is_mariadb)

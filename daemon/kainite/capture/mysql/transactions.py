@@ -27,6 +27,7 @@ from kainite.capture.mysql.events import (
     Event,
     Kind,
     gtid_of,
+    prepares_xa,
     query_of,
     stands_alone,
 )
@@ -95,7 +96,13 @@ class BinlogAssembler:
         self.inside = False
         self._stands_alone = False
         self._xa = ""
+        self._prepares = False  # MariaDB says it at the beginning, MySQL by the statement that follows
         self._tables: dict[int, bytes] = {}
+
+    @property
+    def prepares(self) -> bool:
+        """Tells whether it is inside an XA transaction, whose changes count when that commits."""
+        return self.inside and (self._prepares or bool(self._xa))
 
     def feed(self, event: Event, place: BinlogPlace) -> tuple[Step, ...]:
         """Takes the next event and the place where it begins; returns what it means.
@@ -130,7 +137,7 @@ class BinlogAssembler:
         if self.inside:
             raise SourceError(f"binlog: a transaction begins inside another at {place}")
         gtid = None if event.kind == Kind.GTID_TAGGED else gtid_of(event)
-        self.inside, self._xa = True, ""
+        self.inside, self._xa, self._prepares = True, "", prepares_xa(event)
         # MariaDB tells at once; MySQL by the statement that follows.
         self._stands_alone = event.kind != Kind.GTID_MARIADB or stands_alone(event)
         self._tables.clear()
@@ -140,7 +147,7 @@ class BinlogAssembler:
         statement = statement_of(query_of(event.body, compressed=event.kind == Kind.QUERY_COMPRESSED))
         if not self.inside:  # a server without GTIDs
             begun: tuple[Step, ...] = (Begun(str(place), place),)
-            self.inside, self._stands_alone, self._xa = True, True, ""
+            self.inside, self._stands_alone, self._xa, self._prepares = True, True, "", False
             self._tables.clear()
             return begun + self._within(event, statement)
         return self._within(event, statement)

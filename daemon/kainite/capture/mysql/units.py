@@ -40,6 +40,7 @@ class _SavepointMark:
 
     records: int
     counted: int
+    refused: bool
 
 
 @dataclass(slots=True)
@@ -139,7 +140,7 @@ class HeldUnits:
         """Takes a savepoint."""
         one = self._current
         if one.held is not None:
-            one.savepoints[name] = _SavepointMark(len(one.held), one.counted)
+            one.savepoints[name] = _SavepointMark(len(one.held), one.counted, one.refused)
 
     def roll_back_to(self, name: str) -> Iterator[bytes]:
         """Takes what undoes the changes behind a savepoint; yields the records that are to be given now."""
@@ -147,7 +148,7 @@ class HeldUnits:
         mark = one.savepoints.get(name)
         if one.held is not None and mark is not None:
             del one.held[mark.records :]
-            one.counted = mark.counted
+            one.counted, one.refused = mark.counted, mark.refused
         elif one.changes:
             yield from self.refuse("a large transaction rolled back to a savepoint: its changes were given before")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 from contextlib import closing
 from types import SimpleNamespace
@@ -92,6 +93,55 @@ def test_a_silent_server_is_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> N
         stream = BinlogStream(cast(Any, SimpleNamespace(_sock=ours)), BinlogPlace("b", 4), checksums=False)
         with pytest.raises(SourceError, match="said nothing"):
             receive_all(stream, 0.02)
+
+
+def test_a_file_of_any_name_follows_and_the_place_waits_for_its_description() -> None:
+    """After b.999999 comes b.1000000, which is less as a text. Until it is described, nobody knows its time."""
+    ours, theirs = socket.socketpair()
+    with closing(ours), closing(theirs):
+        stream = BinlogStream(cast(Any, SimpleNamespace(_sock=ours)), BinlogPlace("b.999999", 4), checksums=False)
+        theirs.sendall(packet(Kind.ROTATE, bytes(8) + b"b.999999", 0) + description(1, 100) + rotation(100))
+        stream.begin()
+        while stream.receive(0.01) is not None:
+            pass
+        assert (stream.begun, stream.place) == (1, BinlogPlace("b.999999", 100))
+        theirs.sendall(description(2, 100))
+        assert stream.receive(10.0) is not None
+        assert (stream.begun, stream.place) == (2, BinlogPlace("b.1000000", 100))
+
+
+def packet(kind: Kind, body: bytes, end: int, time: int = 1) -> bytes:
+    event = struct.pack("<IBIIIH", time, kind, 7, 19 + len(body), end, 0) + body
+    return (len(event) + 1).to_bytes(3, "little") + b"\0\0" + event
+
+
+def description(time: int, end: int) -> bytes:
+    return packet(Kind.FORMAT_DESCRIPTION, bytes(end - 4 - 19), end, time)
+
+
+def rotation(at: int) -> bytes:
+    return packet(Kind.ROTATE, (4).to_bytes(8, "little") + b"b.1000000", at + 36)
+
+
+@pytest.mark.parametrize("now", ["NONE", "CRC32"])
+def test_a_file_without_checksums_is_read_from_its_middle_whatever_the_server_writes_now(
+    database: str, now: str
+) -> None:
+    execute(database, "CREATE TABLE t (id int PRIMARY KEY)", "SET GLOBAL binlog_checksum = NONE")
+    try:
+        execute(database, "INSERT INTO t VALUES (1)")
+        begin = start(database)
+        execute(database, "INSERT INTO t VALUES (2)", f"SET GLOBAL binlog_checksum = {now}", "INSERT INTO t VALUES (3)")
+        goal, kinds = start(database), []
+        with BinlogStream.open(database, begin) as stream:
+            stream.begin()
+            while stream.place != goal:
+                received = stream.receive(10.0)
+                assert received is not None
+                kinds.append(received[0].kind)
+        assert kinds.count(Kind.XID) == 2
+    finally:
+        execute(database, "SET GLOBAL binlog_checksum = CRC32")
 
 
 @pytest.mark.parametrize(

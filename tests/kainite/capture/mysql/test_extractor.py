@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from kainite.base.errors import SourceError
-from support.mariadb_source import Extraction, execute, here, rows
+from support.mariadb_source import Extraction, execute, here, rows, source_database
 
 TABLE = "CREATE TABLE item (id int PRIMARY KEY, name varchar(40), made int AS (id + 1) VIRTUAL, UNIQUE (name))"
 
@@ -253,3 +253,94 @@ def test_names_with_backticks_and_dots_arrive(database: str) -> None:
         change, *_ = found = told(extraction.until(2))
     assert (change["relation"], change["new"]) == ("a`b.c", {"k`1": "1", "select": "x"})
     assert "a`b.c" in found[2]["refused"]
+
+
+REPEATABLE = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+
+
+def test_no_statement_that_changes_rows_is_lost_in_silence(database: str) -> None:
+    execute(database, TABLE)
+    with Extraction(database) as extraction:
+        execute(
+            database,
+            REPEATABLE, "SET SESSION binlog_format = STATEMENT",
+            "INSERT\n INTO item (id) VALUES (1)",
+            "SET STATEMENT max_statement_time = 10 FOR UPDATE item SET name = 'a'",
+            "ANALYZE UPDATE item SET name = 'b'",
+            "SET SESSION binlog_format = ROW",
+            "SET STATEMENT max_statement_time = 10 FOR TRUNCATE item",
+        )  # fmt: skip
+        found = told(extraction.until(4))
+    assert [one["number"] for one in found if "refused" in one] == [1, 2, 3, 4]
+
+
+def test_an_xa_transaction_is_read_with_all_that_stands_in_it(database: str) -> None:
+    execute(database, TABLE)
+    with Extraction(database) as extraction:
+        execute(
+            database,
+            "XA START 'x'", "CREATE TEMPORARY TABLE mine (id int)", "INSERT INTO item (id) VALUES (1)", "SAVEPOINT a",
+            "INSERT INTO item (id) VALUES (2)", "ROLLBACK TO a", "XA END 'x'", "XA PREPARE 'x'", "XA COMMIT 'x'",
+        )  # fmt: skip
+        execute(
+            database,
+            REPEATABLE, "SET SESSION binlog_format = STATEMENT",
+            "XA START 'y'", "INSERT INTO item (id) VALUES (3)", "XA END 'y'", "XA PREPARE 'y'", "XA COMMIT 'y'",
+        )  # fmt: skip
+        found = keys(extraction.until(2))
+    assert found == [(1, "insert", "1"), (1, "end", 1), (2, "refused", None), (2, "end", 0)]
+
+
+def test_a_large_xa_transaction_gives_nothing_before_it_commits(database: str) -> None:
+    """Else its records would carry the number of the next transaction, without an end."""
+    execute(database, TABLE, "CREATE TABLE large (id int PRIMARY KEY, t longtext)")
+    with Extraction(database) as extraction:
+        rows_ = [f"INSERT INTO large VALUES ({n}, REPEAT('x', 900000))" for n in range(12)]
+        execute(database, "XA START 'x'", *rows_, "XA END 'x'", "XA PREPARE 'x'")
+        execute(database, "INSERT INTO item (id) VALUES (1)")
+        execute(database, "XA COMMIT 'x'")
+        found = told(extraction.until(2))
+    assert len({one["uow"] for one in found}) == 2
+    assert [one["count"] for one in found if one.get("end")] == [1, 12]
+
+
+def test_a_sequence_is_no_table(database: str) -> None:
+    execute(database, TABLE, "CREATE SEQUENCE numbers")
+    with Extraction(database) as extraction:
+        execute(database, "INSERT INTO item (id) VALUES (NEXTVAL(numbers))", "DO SETVAL(numbers, 5000)")
+        found = keys(extraction.until(2))
+    assert found == [(1, "insert", "1"), (1, "end", 1), (2, "end", 0)]
+
+
+def test_a_transaction_that_cannot_be_read_can_be_passed_over(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    execute(database, TABLE)
+    start = here(database)
+    execute(database, "INSERT INTO item (id) VALUES (1)")
+
+    def unreadable(*_: object) -> None:
+        raise SourceError("binlog: an event ends too early")
+
+    monkeypatch.setattr("kainite.capture.mysql.table_reading.changed_rows", unreadable)
+    with Extraction(database, start) as extraction, pytest.raises(SourceError, match="--skip-transaction") as error:
+        extraction.until(1)
+    gtid = str(error.value).partition("--skip-transaction ")[2].partition(" ")[0]
+    with Extraction(database, start, passed_over=frozenset({gtid})) as extraction:
+        assert keys(extraction.until(1)) == [(1, "refused", None), (1, "end", 0)]
+
+
+def test_a_server_busy_with_other_databases_ends_an_answer_too(
+    database: str, mariadb_source_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an extractor that has much of others to pass over is killed for its silence, and begins there again."""
+    monkeypatch.setattr("kainite.capture.mysql.extractor.ADVANCE_EVERY_S", 0.0)
+    monkeypatch.setattr("kainite.capture.mysql.extractor._LONGEST", 0.001)
+    execute(database, TABLE)
+    start = here(database)
+    with source_database(mariadb_source_server) as other:
+        execute(other, "CREATE TABLE t (id int PRIMARY KEY)", *(f"INSERT INTO t VALUES ({n})" for n in range(500)))
+        goal = here(database)
+        with Extraction(database, start) as extraction:
+            assert extraction.answer() == []
+            assert extraction.offset["position"] < goal["position"]
+            while extraction.offset["position"] < goal["position"]:
+                extraction.answer()

@@ -88,3 +88,10 @@ def test_a_transaction_that_is_passed_over_fails_its_unit() -> None:
     refused, end, _ = ended(made)
     assert "--skip-transaction" in refused["refused"]
     assert end["count"] == 0
+
+
+def test_what_is_refused_behind_a_rollback_to_a_savepoint_fails_the_unit() -> None:
+    made = units()
+    made.savepoint("a")
+    assert [*made.refuse("first"), *made.roll_back_to("a"), *made.refuse("second")] == []
+    assert [one.get("refused") for one in ended(made)[:-1]] == ["second", None]
