@@ -33,13 +33,16 @@ class ReadBody:
 
 
 def read_whole_bodies(client: BaseClient, operation: str) -> None:
-    """Makes the replies of one operation of a client be read in one piece.
+    """Makes the replies of one operation of a client be read in one piece, where botocore is as it is known.
 
     Args:
         client: the client.
         operation: the operation's name, such as ``GetRecords``.
     """
-    session = client._endpoint.http_session  # type: ignore[attr-defined]  # noqa: SLF001 (there is no public name)
+    endpoint = getattr(client, "_endpoint", None)  # there is no public name, and another release may have none at all
+    session = getattr(endpoint, "http_session", None)
+    if session is None:
+        return
     send: Callable[..., Any] = partial(_send, session_send=session.send)
     name = f"before-send.{client.meta.service_model.service_id.hyphenize()}.{operation}"
     client.meta.events.register_last(name, send, unique_id="kainite-whole-bodies")

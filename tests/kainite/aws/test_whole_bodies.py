@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError, HTTPClientError, ReadTimeoutError
 
 from kainite.aws.clients import client
+from kainite.aws.whole_bodies import read_whole_bodies
 from kainite.kinesis.client import StreamClient
 from kainite.settings import AwsSettings
 from support.http_double import DoubleServer, JsonHandler
@@ -95,3 +97,8 @@ def test_the_last_try_raises_botocores_own_error(
         read(server, way, tries=tries)
     assert isinstance(raised.value, HTTPClientError) == (error is not ClientError)
     assert Replies.asked == tries
+
+
+@pytest.mark.parametrize("of_another_release", [SimpleNamespace(), SimpleNamespace(_endpoint=SimpleNamespace())])
+def test_a_botocore_without_that_session_is_left_alone(of_another_release: Any) -> None:
+    read_whole_bodies(of_another_release, "GetRecords")
