@@ -49,7 +49,7 @@ def stations(verdict: ApplicationVerdict, rate: float, target: str) -> tuple[Sta
     found = [
         Station("Source", *_behind(parts.get(LagStage.SOURCE)), _level(verdict, "source"), "shards"),
         Station("Stream", *_behind(parts.get(LagStage.STREAM)), Level.OK, "shards"),
-        Station("Shards", f"{read} of {len(shards)}" if shards else "–", "are read", _workers(verdict),
+        Station("Shards", f"{read} of {len(shards)}" if shards else "–", "read", _workers(verdict),
                 _level(verdict, "shards", "lease table"), "shards"),
     ]  # fmt: skip
     if summary is None:

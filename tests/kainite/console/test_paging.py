@@ -27,5 +27,5 @@ def test_each_row_stands_on_one_page() -> None:
 
 def test_a_page_behind_the_end_is_the_last_one() -> None:
     assert page_of([1, 2, 3], 9, 2).rows == [3]
-    empty = page_of([], 9, 2)
+    empty = page_of(list[int](), 9, 2)
     assert (list(empty.rows), empty.number, empty.has_next) == ([], 1, False)

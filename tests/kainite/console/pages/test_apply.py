@@ -64,7 +64,13 @@ def test_locks_tables_comparisons_and_duties_are_shown() -> None:
               ReplicaTableFacts("sales.line", "catching up", False, "", 4, 4, 12_345, 7),
               ReplicaTableFacts("sales.item", "live", True, "", 1, 1, 99))  # fmt: skip
     replica = ReplicaFacts(
-        load="live", tables=tables, verdict="different", summary="3 of 9 rows differ", age=7200.0, every=86_400.0
+        load="live",
+        tables=tables,
+        verdict="different",
+        passed=False,
+        summary="3 of 9 rows differ",
+        age=7200.0,
+        every=86_400.0,
     )
     page = apply_page(replica, LockWaits((LockWait(4711, 12.0, "INSERT INTO item …", (holder,)),)))
     words = (
