@@ -66,7 +66,7 @@ def stations(verdict: ApplicationVerdict, rate: float, target: str) -> tuple[Sta
                 _level(verdict, "collecting"), "units?status=collecting"),
         Station("Log", f"{summary.next_id:,}", "entries", f"owned by {owner}" if owner else "nobody owns it",
                 _level(verdict, "owner", "room in the log"), "log"),
-        Station("Apply", f"{applying:,}", f"{_units(applying)} to apply", ", ".join(troubled),
+        Station("Apply", f"{applying:,}", "to apply", ", ".join(troubled),
                 _level(verdict, "applying", "failed units", "blocked units", "delayed units"), "apply"),
         Station("Target", f"{rate:,.1f}", "units/s", target, Level.OK, "apply"),
     )  # fmt: skip
