@@ -110,7 +110,7 @@ async def _conversing(address: OwnerAddress, generation: int) -> AsyncIterator[O
     log = f"{SETTINGS.table}/{SETTINGS.partition}"
     who = Access().introduce("watcher", LOG_USER, address.token)
     name = MemberName(log, "s", "watcher", this_process().as_text())
-    async with connected(address, name, generation, lambda: None, introduction=who) as connection:
+    async with connected(address, name, generation, lambda _: None, introduction=who) as connection:
         conversing = asyncio.create_task(connection.converse())
         opening = asyncio.create_task(connection.opened())
         try:

@@ -50,8 +50,9 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite_demo.postgres_server import postgres, programs
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
+from kainite_spark.driver.spark_items import SparkItems
 from kainite_spark.load.job import LoadJob
-from kainite_spark.load.runner import SparkStepRunner
+from kainite_spark.load.runner import run_steps
 from kainite_spark.targets.opening import open_target
 
 _SAFE: Final = {"fsync": "on", "full_page_writes": "on", "wal_level": "logical", "max_replication_slots": "40"}
@@ -146,7 +147,13 @@ def _load(context: SparkContext, ends: ReplicaEnds) -> None:
         opened.prepare(catalogue())
     with psycopg.connect(ends.target, autocommit=True) as connection:
         stop = threading.Event()
-        LoadJob(ends, connection, SparkStepRunner(context, SparkLimits(), stop), catalogue, stop).run()
+        LoadJob(
+            ends,
+            connection,
+            SparkItems(context, SparkLimits(), stop, "kainite replicate load", run_steps),
+            catalogue,
+            stop,
+        ).run()
 
 
 def by_psql(source: str, target: str) -> None:
@@ -236,7 +243,7 @@ def run(rows: int, databases: list[str], methods: list[str]) -> Iterator[Measure
         if "kainite" in methods:
             began = time.monotonic()
             context = stack.enter_context(spark_context("local[2]", "kainite load benchmark"))
-            SparkStepRunner(context, SparkLimits(), threading.Event()).start_workers()
+            SparkItems(context, SparkLimits(), threading.Event(), "load", run_steps).start_workers()
             print(
                 f"Spark and its workers started in {time.monotonic() - began:.2f} s, which no line below has in it",
                 file=sys.stderr,

@@ -121,7 +121,7 @@ async def append_all(log: LogClient, calls: dict[str, list[list[Fragment]]]) -> 
 @contextlib.asynccontextmanager
 async def _conversing(address: OwnerAddress, generation: int, worker: str) -> AsyncIterator[OwnerConnection]:
     name = MemberName(LOG, "s", worker, this_process().as_text())
-    async with connected(address, name, generation, lambda: None, introduction=CLIENT) as connection:
+    async with connected(address, name, generation, lambda _: None, introduction=CLIENT) as connection:
         conversing = asyncio.create_task(connection.converse())
         try:
             opening = asyncio.create_task(connection.opened())

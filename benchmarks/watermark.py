@@ -1,9 +1,10 @@
 """Measures units that end by watermark: how long they wait, and what they cost the log's owner.
 
 *Latency*: units of five deltas whose records are spread over shards, an owner, and a reader for each shard that does as
-a daemon's does: it reads every ``--read`` seconds, appends what has arrived, and reports how far it is, once a second
-and when the owner asks. A record's arrival is the time at which it was made. What is measured is the time from a unit's
-last record until its UNIT entry is decided, less the grace: the aim is one reading of the slowest shard. *busy*:
+a daemon's does: it reads every ``--read`` seconds, and once more after records while the owner asks; it appends what
+has arrived, and reports how far it is, once a second and when the owner asks. A record's arrival is the time at which
+it was made; a part's arrival is that of the last record that was read with it. What is measured is the time from a
+unit's last record until its UNIT entry is decided, less the grace: the aim is one reading of the slowest shard. *busy*:
 records come through all shards; *idle*: through the first one alone, and the others are empty.
 
 *CPU*: the same units go, once with ends (``uowEnd = marker``) and once without, through one owner each in the same run;
@@ -29,6 +30,8 @@ from runs.machine import warn_unless_quiet
 
 from kainite.base.clock import boot_seconds
 from kainite.base.position import Position
+from kainite.base.waiting import wait_until_set
+from kainite.kinesis.read.polling import SOONEST_S
 from kainite.log.client import ReadingReport
 from kainite.owner.mount import mount
 from kainite.owner.owner import LogOwner
@@ -64,6 +67,7 @@ class Shard:
     last_ms: int | None = None
     tip: float | None = None
     reads: int = 0
+    wanted: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def part(uow: str, row: int, now_ms: int) -> Fragment:
@@ -74,19 +78,30 @@ def part(uow: str, row: int, now_ms: int) -> Fragment:
 
 async def read(owner: LogOwner, shard: Shard, every: float) -> None:
     """Reads a shard until cancelled."""
-    await asyncio.sleep(random.random() * every)
+    due = time.monotonic() + random.random() * every
     while True:
-        asked, found, shard.arrived = boot_seconds(), shard.arrived, []
-        if found:
-            shard.reads += 1
-            latest = max(ms for ms, _ in found)
-            fragments = [replace(fragment, arrived_ms=latest) for _, fragment in found]
-            at, after = Position(shard.reads), await owner.position(shard.name)
-            await owner.append(shard.name, at, at, fragments, after)
-            shard.last_ms = latest
-        else:
-            shard.tip = asked
-        await asyncio.sleep(every)
+        await asyncio.sleep(due - time.monotonic())
+        due += every
+        if await read_once(owner, shard) and every > SOONEST_S:
+            shard.wanted.clear()
+            await asyncio.sleep(SOONEST_S)
+            if await wait_until_set(shard.wanted, max(0.0, due - time.monotonic())):
+                await read_once(owner, shard)
+
+
+async def read_once(owner: LogOwner, shard: Shard) -> bool:
+    """Appends what has arrived in a shard; returns whether anything has."""
+    asked, found, shard.arrived = boot_seconds(), shard.arrived, []
+    if not found:
+        shard.tip = asked
+        return False
+    shard.reads += 1
+    latest = max(ms for ms, _ in found)
+    fragments = [replace(fragment, arrived_ms=latest) for _, fragment in found]
+    at, after = Position(shard.reads), await owner.position(shard.name)
+    await owner.append(shard.name, at, at, fragments, after)
+    shard.last_ms = latest
+    return True
 
 
 async def report(owner: LogOwner, shards: Sequence[Shard]) -> None:
@@ -97,7 +112,12 @@ async def report(owner: LogOwner, shards: Sequence[Shard]) -> None:
         arrived = {shard.name: shard.last_ms for shard in shards if shard.last_ms is not None}
         owner.report(ReadingReport(frozenset(shard.name for shard in shards), {}, tips, arrived))
 
-    with owner.asking(now):
+    def asked() -> None:
+        for shard in shards:
+            shard.wanted.set()
+        now()
+
+    with owner.asking(asked):
         while True:
             now()
             await asyncio.sleep(REPORT_S)

@@ -21,10 +21,11 @@ Baselines, in the same run, with the same transactions and the same kind of serv
   loses the transactions' bounds.
 
     python benchmarks/whole_way.py [--mixes tpcb orders] [--units N] [--rates R …] [--seconds S] [--shards N]
-                                   [--endpoint URL] [--no-baselines] [--json]
+                                   [--idle S] [--endpoint URL] [--no-baselines] [--json]
 
 ``--units 0`` leaves the backlog out. At a rate, the table also has the processors that each kind of process keeps busy,
-and the micro-batches: how many units they had, how long they took, and how much of that was the Spark job.
+how often its threads wake up, and the micro-batches: how many units they had, how long they took, and how much of that
+was applying. ``--idle`` measures the same without a unit.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -49,7 +50,7 @@ import psutil
 import psycopg
 from runs.machine import warn_unless_quiet
 from whole_way_parts.daemon import await_events, daemon_settings
-from whole_way_parts.processes import cpu_of, peak_mb_of, pipeline, postgres_tree
+from whole_way_parts.processes import cpu_of, peak_mb_of, pipeline, postgres_tree, wakeups_of
 from whole_way_parts.units import MIXES, Mix, records, rendered, statement, uow
 
 from kainite.log.state.loading import read_from_low
@@ -65,6 +66,7 @@ HERE = Path(__file__).parent
 APPLICATION, LOG_TABLE = "whole-way", "whole-way-log"
 DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "autovacuum": "on"}
 FILE_UNITS = 2_000
+SETTLING_S = 10.0
 LIMIT_S = 600.0
 PERCENTS = (50, 99, 100)
 
@@ -81,6 +83,7 @@ class Result:
         to_log, to_target: the times from the arrival to the log, and from the log to the target's commit.
         latency: the time from the arrival to the target's commit.
         busy: processors that each kind of process kept busy.
+        wakeups: how often a second threads of each kind began to wait.
         batches: the apply job's micro-batches: their number, and the medians of units, milliseconds, and Spark's part.
     """
 
@@ -95,11 +98,12 @@ class Result:
     to_target: tuple[float, ...] = ()
     latency: tuple[float, ...] = ()
     busy: dict[str, float] = field(default_factory=dict)
+    wakeups: dict[str, float] = field(default_factory=dict)
     batches: tuple[float, ...] = ()
 
 
-def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | None) -> Result:
-    """Runs the whole way once, on parts of its own."""
+def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | None, seconds: float = 0.0) -> Result:
+    """Runs the whole way once, on parts of its own; without units for some seconds."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kww-", ignore_cleanup_errors=True)))
         target = stack.enter_context(filled(folder / "target", mix))
@@ -111,9 +115,12 @@ def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | 
         daemon, job = start(stack, folder, target, f"http://127.0.0.1:{port}", dynamodb)
         kinds = pipeline(daemon.pid, job.pid, stream.pid, _store_pid())
         kinds["PostgreSQL"] = postgres_tree(folder / "target")
-        before, go = cpu_of(kinds), time.time()
+        if not units:
+            return idle(mix, kinds, seconds)
+        before, woken, go = cpu_of(kinds), wakeups_of(kinds), time.time()
         (folder / "go").write_text(str(go))
         await_applied(units, daemon, job)
+        waits = wakeups_of(kinds)
         kinds["PostgreSQL"] = postgres_tree(folder / "target")
         after = cpu_of(kinds)
         store = DynamoDBStore(services.dynamodb_client(dynamodb), LOG_TABLE)
@@ -128,8 +135,22 @@ def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | 
             to_target=percentiles(applied - logged for logged, applied in times.values()),
             latency=percentiles(times[name][1] - at for name, at in arrived.items()),
             busy={kind: round((after[kind] - before[kind]) / (last - go), 3) for kind in after},
+            wakeups={kind: round((waits[kind] - woken[kind]) / (last - go), 1) for kind in waits},
             batches=batches_of(job),
         )  # fmt: skip
+
+
+def idle(mix: Mix, kinds: Mapping[str, Sequence[psutil.Process]], seconds: float) -> Result:
+    """Measures processes that have nothing to do."""
+    time.sleep(SETTLING_S)
+    before, woken, began = cpu_of(kinds), wakeups_of(kinds), time.monotonic()
+    time.sleep(seconds)
+    after, waits, took = cpu_of(kinds), wakeups_of(kinds), time.monotonic() - began
+    return Result(
+        name="Kainite", mix=mix.name, rate=0.0, units=0, per_second=0.0,
+        busy={kind: round((after[kind] - before[kind]) / took, 4) for kind in after},
+        wakeups={kind: round((waits[kind] - woken[kind]) / took, 1) for kind in waits},
+    )  # fmt: skip
 
 
 def batches_of(job: Process) -> tuple[float, ...]:
@@ -311,6 +332,8 @@ def run(options: argparse.Namespace) -> Iterator[Result]:
         mix = MIXES[name]
         if options.units:
             yield run_kainite(mix, options.units, 0, options.shards, options.endpoint)
+        if options.idle:
+            yield run_kainite(mix, 0, 0, options.shards, options.endpoint, options.idle)
         for rate in options.rates:
             units = max(1, int(rate * options.seconds))
             yield run_kainite(mix, units, rate, options.shards, options.endpoint)
@@ -320,7 +343,7 @@ def run(options: argparse.Namespace) -> Iterator[Result]:
 
 
 def show(result: Result) -> None:
-    offered = f"{result.rate:,.0f} units/s" if result.rate else "backlog"
+    offered = f"{result.rate:,.0f} units/s" if result.rate else "backlog" if result.units else "idle"
     print(f"{result.name}, {result.mix}, {offered}: {result.per_second:,.0f} units/s", flush=True)
     if result.batches:
         number, units, took, spark = result.batches
@@ -332,9 +355,11 @@ def show(result: Result) -> None:
             ("all", result.latency),
         ):
             print(f"    {what:20} p50 {values[0]:7.3f} s   p99 {values[1]:7.3f} s   most {values[2]:7.3f} s")
+    for kind, wakeups in result.wakeups.items() if not result.units else ():
+        print(f"    {kind:24}{result.busy[kind]:9.4f} processors {wakeups:9,.1f} wake-ups a second")
     for kind, cpu in result.cpu_us.items():
         peak = f"{result.peak_mb[kind]:9,.0f} MB" if kind in result.peak_mb else ""
-        busy = f"{result.busy[kind]:7.3f} processors" if result.rate else ""
+        busy = f"{result.busy[kind]:7.3f} processors {result.wakeups[kind]:7,.0f} wake-ups/s" if result.rate else ""
         print(f"    {kind:24}{cpu:9,.0f} µs of processor time a unit{peak}{busy}")
 
 
@@ -344,6 +369,9 @@ def main() -> None:
     parser.add_argument("--units", type=int, default=20_000, help="of the backlog, and of the baselines")
     parser.add_argument("--rates", type=float, nargs="*", default=[100, 500, 1000], help="units a second")
     parser.add_argument("--seconds", type=float, default=30, help="how long each rate lasts")
+    parser.add_argument(
+        "--idle", type=float, default=0.0, help="also measure what having nothing to do costs, so many seconds"
+    )
     parser.add_argument("--shards", type=int, default=4)
     parser.add_argument("--endpoint", help="address of a DynamoDB; moto's server by default")
     parser.add_argument("--no-baselines", dest="baselines", action="store_false")

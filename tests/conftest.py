@@ -122,6 +122,17 @@ def mariadb_server() -> Iterator[str]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def mariadb_source_server() -> Iterator[str]:
+    """Gives the address of a MariaDB server's own database; the server writes a binlog that an extractor reads."""
+    from support.mariadb_source import mariadb_with_binlog
+
+    folder = Path(tempfile.mkdtemp(prefix="kainite-mb-"))
+    with mariadb_with_binlog(folder / "server") as url:
+        yield url
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture
 def mariadb(mariadb_server: str) -> Iterator[str]:
     """Gives the address of an empty database of the test's own; texts there ignore case, as in most databases."""

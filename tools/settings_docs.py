@@ -12,6 +12,7 @@ from kainite.settings.keys.table import KCL_KEYS, OWN_KEYS, SECTIONS, default_te
 from kainite.settings.keys.without_effect import CLIENT_PREFIXES, CLIENT_SETTERS, INERT_KEYS, why_without_effect
 from kainite.settings.loading.overrides import NOT_BARE, environment_name, option_name
 from kainite.settings.several import OF_A_STREAM
+from kainite.settings.targets import OF_A_TARGET
 
 PAGE = Path(__file__).parent.parent / "docs" / "properties.md"
 
@@ -59,6 +60,13 @@ on the command line, `KAINITE_stream.NAME.KEY` in the environment, always spelle
 What is not set so holds for all streams. `creationEpoch` is the last part of the stream's identifier in KCL's lease
 keys; without it the second of its creation is taken. A new value takes effect as the key's own does; a stream that is
 added by SIGHUP has all that is written.
+
+## Keys of one target
+
+`target.NAME = …` names one of several targets in place of `target`; `target.NAME.KEY = …` sets one of
+{of_a_target}
+for it. [Several targets](targets.md#several-targets) says what they mean. Daemons and apply jobs read them at the
+start.
 
 ## While the daemon runs
 
@@ -123,8 +131,11 @@ def render() -> str:
     """Returns the whole page."""
     not_bare = ", ".join(f"`{name}`" for name in sorted(NOT_BARE))
     of_a_stream = ", ".join(f"`{key}`" for key in OF_A_STREAM)
+    of_a_target = ", ".join(f"`{key}`" for key in OF_A_TARGET if key)
     parts = [
-        _HEAD.replace("{not_bare}", not_bare).replace("{of_a_stream}", of_a_stream),
+        _HEAD.replace("{not_bare}", not_bare)
+        .replace("{of_a_stream}", of_a_stream)
+        .replace("{of_a_target}", of_a_target),
         "### KCL's\n",
         *_sections(KCL_KEYS),
         "### Kainite's own\n",

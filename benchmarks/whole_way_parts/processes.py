@@ -20,6 +20,11 @@ def peak_mb_of(kinds: Mapping[str, Sequence[psutil.Process]]) -> dict[str, float
     return {kind: round(sum(map(_peak_mb, processes)), 1) for kind, processes in kinds.items()}
 
 
+def wakeups_of(kinds: Mapping[str, Sequence[psutil.Process]]) -> dict[str, int]:
+    """Returns how often the threads of each kind have begun to wait so far: each time somebody wakes them."""
+    return {kind: sum(map(_waits, processes)) for kind, processes in kinds.items()}
+
+
 def pipeline(daemon: int, job: int, stream: int, store: int) -> dict[str, list[psutil.Process]]:
     """Returns the processes of a pipeline by kind, given those that the benchmark started."""
     below = psutil.Process(job).children(recursive=True)
@@ -47,6 +52,17 @@ def _seconds(process: psutil.Process) -> float:
     except psutil.NoSuchProcess:
         return 0.0
     return float(times.user + times.system + times.children_user + times.children_system)
+
+
+def _waits(process: psutil.Process) -> int:
+    found = 0
+    for status in Path(f"/proc/{process.pid}/task").glob("*/status"):
+        try:
+            text = status.read_text()
+        except OSError:  # the thread has ended
+            continue
+        found += int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+    return found
 
 
 def _peak_mb(process: psutil.Process) -> float:

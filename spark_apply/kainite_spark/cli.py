@@ -21,7 +21,7 @@ from kainite.base import service_manager
 from kainite.base.errors import SparkUnavailableError, StoppedError
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.base.log_thread import log_in_thread
-from kainite.cli.options import properties_option
+from kainite.cli.options import properties_option, target_option
 from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json
 from kainite.log.contract import LogStore
@@ -31,8 +31,9 @@ from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
 from kainite.replicate.asked_target import asking, giving_up
 from kainite.settings import AwsFrom, Settings
+from kainite.settings.targets import of_target
 from kainite.store.dynamodb import DynamoDBStore
-from kainite.uow.catalogue.load import load_catalogue
+from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
 from kainite_spark.driver.current_target import CurrentTarget
@@ -46,7 +47,7 @@ from kainite_spark.driver.patience import at_the_start, unless_stopped
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.replica_watch import watching
 from kainite_spark.driver.runner import SparkRunner
-from kainite_spark.driver.session import spark_context
+from kainite_spark.driver.session import spark_starting
 from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
 from kainite_spark.targets.contract import Target
@@ -61,20 +62,24 @@ from kainite_spark.targets.opening import most_units, open_stops, open_target
 @click.option("--adopt-target", is_flag=True, help="Take a target that went back as it is: what it lacks is lost.")
 @click.option("--check", is_flag=True, help="Only show the target's tables and triggers; exit 1 where it is refused.")
 @click.option("--triggers-on", is_flag=True, help="Only switch on what targetTriggers=off has switched off.")
-def apply(properties: Path, once: bool, as_json: bool, adopt_target: bool, check: bool, triggers_on: bool) -> int:
+@target_option
+def apply(
+    properties: Path, once: bool, as_json: bool, adopt_target: bool, check: bool, triggers_on: bool, target: str | None
+) -> int:
     """Applies units of work to the target, each exactly once.
 
     Runs until TERM or Ctrl-C, then ends after the current micro-batch. Several may be started: one applies
-    units, the others wait until it has ended.
+    units, the others wait until it has ended. Each of several targets has an apply job of its own (--target).
 
     \b
     Examples:
       kainite apply -p app.properties               follow the log
+      kainite apply -p app.properties --target crm  the same for target.crm
       kainite apply -p app.properties --once --json catch up, and print a summary
       kainite apply -p app.properties --check       which tables fold, and which triggers fire
       kainite apply -p app.properties --triggers-on at a cut-over, when the apply job has ended
     """
-    configured = settings.load(properties, needs=("applicationName",))
+    configured = of_target(settings.load(properties, needs=("applicationName",)), target)
     if triggers_on:
         return switch_on(configured)
     if check:
@@ -112,22 +117,24 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
     # A service manager may send HUP before there is anything to read again (_fed): while Spark starts, say. A job that
     # only catches up ends at HUP, with its terminal.
     passed_over = {} if once else {signal.SIGHUP: lambda: None}
+    apply = configured.apply
+    name = " ".join(filter(None, ["kainite apply", configured.leases.application, configured.target_name]))
     with (
         stopping(stop),
         _handled(passed_over),
         publishing(configured, health.report) as meter,
         watching(asking(configured), health, meter, giving_up(configured)),
+        spark_starting(apply.master, name, stop, apply.python) as spark,  # while the target and the log are looked at
         _target(configured, stop) as (target, current),
     ):
         store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
         at_the_start(store.create, stop, "the log's table")
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        name = f"kainite apply {configured.leases.application}"
         # A killed job holds the partition until its lease runs out; that time passes while Spark starts.
-        outcomes = outcomes_partition(configured.log.partition)
+        outcomes = outcomes_partition(configured.log.partition, configured.target_name)
         watch = at_the_start(lambda: begin_to_watch(store, outcomes), stop, "the log's table")
-        apply = configured.apply
-        with spark_context(apply.master, name, stop, apply.python) as context, stopping(stop):
+        context = spark()
+        with stopping(stop):
             limits = SparkLimits(apply.stall, apply.job_limit, configured.child.shutdown_grace)
             settings = _task_settings(configured, owner, target)
             hand_out = partial(aws.frozen_credentials, configured.aws)
@@ -135,12 +142,12 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
             runner = SparkRunner(context, settings, limits, stop, health.waits_for, hand_out if from_driver else None)
             current.tell(runner.retarget)
             runner.warm_up()
-            ledger = f"{configured.log.table}/{configured.log.partition}"
-            stops = open_stops(target_url(configured), ledger)
+            ledger = ledger_of(configured)
+            stops = None if configured.target_name else open_stops(target_url(configured), ledger)
             with _fed(configured, store, owner, health, meter, once=once) as feed:
                 environment = ApplyEnvironment(
                     configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
-                    health, feed, adopts, stops,
+                    health, feed, adopts, stops, configured.target_name,
                 )  # fmt: skip
                 job = ApplyJob(environment, stop, watch)
                 keep_what_is_loaded()
@@ -170,7 +177,7 @@ def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Targe
     """Gives the target, prepared, and what opens it anew; closes all at the end."""
     apply, uow = configured.apply, configured.uow
     url = target_url(configured)
-    load = partial(load_catalogue, uow.catalogue_file, url, apply.schemas)
+    load = partial(catalogue_of, configured)
     catalogue = at_the_start(load, stop, "the target, for its tables")
     with contextlib.ExitStack() as opened:
 
@@ -183,6 +190,11 @@ def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Targe
         target = opening(catalogue)
         unless_stopped(lambda: target.prepare(catalogue or Catalogue({})), stop, "the target")
         yield target, CurrentTarget(load, opening, catalogue)
+
+
+def ledger_of(configured: Settings) -> str:
+    """Returns the log's name in the target; two of several targets may be schemas of one database."""
+    return "/".join(filter(None, [configured.log.table, configured.log.partition, configured.target_name]))
 
 
 def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskSettings:

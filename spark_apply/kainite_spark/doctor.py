@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from kainite.base.errors import SparkUnavailableError
 from kainite.doctor.finding import DoctorFinding, warned, well, wrong
 from kainite.settings import MarkersSettings, Settings, TargetTriggers
-from kainite.uow.catalogue.load import load_catalogue
+from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.driver.session import require_java
 from kainite_spark.targets.hooks_report import HooksReport, look, target_url
@@ -28,7 +28,7 @@ def look_at_target(settings: Settings) -> Iterator[DoctorFinding]:
         KainiteError: the target does not answer, or its tables cannot be served.
     """
     url, apply = target_url(settings), settings.apply
-    catalogue = load_catalogue(settings.uow.catalogue_file, url, apply.schemas) or Catalogue({})
+    catalogue = catalogue_of(settings) or Catalogue({})
     yield from look_at_kind(TargetRequest(url, catalogue, None, apply, MarkersSettings()))
     yield from _triggers(look(settings), apply.triggers)
 

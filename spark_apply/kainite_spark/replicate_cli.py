@@ -38,10 +38,11 @@ from kainite_spark.cutover_cli import cutover
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.patience import at_the_start
 from kainite_spark.driver.session import spark_context
+from kainite_spark.driver.spark_items import SparkItems
 from kainite_spark.load.findings_table import print_findings
 from kainite_spark.load.hook_checks import look_at_hooks
 from kainite_spark.load.job import LoadJob
-from kainite_spark.load.runner import SparkStepRunner
+from kainite_spark.load.runner import run_steps
 from kainite_spark.load.takeover import take_over
 from kainite_spark.replicate_progress import LoadProgress, status_at, tell
 from kainite_spark.replicate_tables import add, reload
@@ -173,8 +174,8 @@ def _load(
         target_session(ends.target, "kainite load driver") as connection,
     ):
         limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
-        runner = SparkStepRunner(context, limits, stop)
-        runner.begin()
+        runner = SparkItems(context, limits, stop, "kainite replicate load", run_steps)
+        runner.begin()  # meanwhile the driver makes the consistent point
         look = LoadProgress(ends, tell).look
         job = LoadJob(ends, connection, runner, catalogue, stop, look)
         if anew:

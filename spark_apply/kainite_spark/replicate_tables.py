@@ -27,12 +27,14 @@ from kainite.settings import Settings
 from kainite_spark.cli import stopping
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
+from kainite_spark.driver.spark_items import SparkItems
 from kainite_spark.load.rounds import make_foreign_keys
-from kainite_spark.load.runner import SparkStepRunner
+from kainite_spark.load.runner import run_steps
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.replicate_progress import LoadProgress, status_at, tell
 from kainite_spark.targets.opening import open_target
-from kainite_spark.targets.postgresql.target import PostgresSession, PostgresTarget
+from kainite_spark.targets.postgresql.session import PostgresSession
+from kainite_spark.targets.postgresql.target import PostgresTarget
 
 
 @click.command()
@@ -148,7 +150,8 @@ def _load(
         ) as context,
         stopping(stop),
     ):
-        runner = SparkStepRunner(context, SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace), stop)
+        limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
+        runner = SparkItems(context, limits, stop, "kainite replicate load", run_steps)
         runner.begin()
         for work in works:
             if stop.is_set():

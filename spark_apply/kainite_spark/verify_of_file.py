@@ -30,8 +30,10 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.cli import stopping
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
+from kainite_spark.driver.spark_items import SparkItems
 from kainite_spark.verify.job import VerifyJob, VerifyProgress
-from kainite_spark.verify.runners import ItemRunner, SparkItemRunner, ThreadItems
+from kainite_spark.verify.runners import ItemRunner, ThreadItems
+from kainite_spark.verify.tasks import run_items
 
 _TELL_S: Final = 5.0
 
@@ -108,7 +110,7 @@ class _Runners:
         context = self.opened.enter_context(spark_context(apply.master, name, self.stop, apply.python))
         self.opened.enter_context(stopping(self.stop))
         limits = SparkLimits(apply.stall, float("inf"), self.configured.child.shutdown_grace)
-        return SparkItemRunner(context, limits, self.stop)
+        return SparkItems(context, limits, self.stop, "kainite verify", run_items)
 
 
 @dataclass(slots=True)

@@ -42,6 +42,17 @@ def test_without_a_word_from_the_owners_host_its_lease_is_waited_for() -> None:
 
 
 @pytest.mark.timeout(240)
+def test_both_extractors_give_all_transactions() -> None:
+    found = measured("sources.py", "--units", "20", "--rounds", "1")
+    assert [one["reader"] for one in found] == ["kainite-extract-postgresql", "kainite-extract-mysql"]
+
+
+def test_units_go_into_one_target_and_into_two() -> None:
+    found = measured("two_targets.py", "--units", "20", "--rounds", "1")
+    assert 0 < found["two targets, the slower job"] < found["two targets, both jobs"]
+
+
+@pytest.mark.timeout(240)
 def test_the_log_takes_units_and_counts_what_they_cost() -> None:
     found = measured("log_append.py", "--units", "200", "--baseline-units", "10")
     assert found["log"]["wcu"] > 0

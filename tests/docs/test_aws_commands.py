@@ -51,6 +51,7 @@ SHOWN = {
     "leases show": ["--lag", "--wait", "0"],
     "log show": [],
     "log status": [],
+    "log mark": [],
     "uow show": ["T-2"],
     "fleet workers": [],
     "fleet duties": [],

@@ -76,7 +76,7 @@ def work(settings: TaskSettings, driver: Connection) -> None:
         while True:
             batch, instance = driver.recv()
             read = read_slice(store_of(settings), settings.partition, batch.slices[instance])
-            options = settings.options.suited(alone=batch.alone, in_order=batch.in_order)
+            options = settings.options.suited(batch)
             parts = (part for _, part in read)
             driver.send(apply_parts(partial(session_of, settings), batch.fence, options, instance, parts))
 

@@ -32,6 +32,11 @@ from kainite.base.errors import (
 from kainite.base.markers import Batching, Markers
 from kainite.base.position import Position
 from kainite.base.record import RawRecord
+from kainite.capture.mysql.rows import changed_rows
+from kainite.capture.mysql.source_tables import ColumnNow, TableNow, source_table
+from kainite.capture.mysql.table_map import decode_table_map
+from kainite.capture.mysql.transactions import Rows
+from kainite.capture.mysql.values import UncarriedError
 from kainite.child.events import ProtocolViolation
 from kainite.child.json_lines.dialect import JsonLines
 from kainite.child.json_lines.messages import KCL, V0, Spelling, parse
@@ -89,6 +94,7 @@ from kainite.waltz.wire.versions import VERSIONS, WALTZ
 from kainite_spark.targets.exec.messages import read_answer
 from support import kpl
 from support.application_world import waltz_frame
+from support.binlog import BINLOG, changed, steps, text
 from support.doors import EVERYBODY
 
 
@@ -114,6 +120,8 @@ CATALOGUE: Final = Catalogue(
         )
     }
 )  # fmt: skip
+
+PLUGINS: Final = TableNow("InnoDB", True, False, True, {"id": ColumnNow("int"), "bi": ColumnNow("inet4")})
 
 _DELTA: Final = {"uow": "T1", "table": "orders", "key": {"id": 1}}
 _EMIT: Final = orjson.dumps(
@@ -165,6 +173,16 @@ def _emitted(data: bytes) -> None:
             admission.feed(line)
         for fragment in admission.take("anonymous"):
             assert len(read_deltas(fragment.piece.read() if fragment.piece else b"")) == fragment.count
+
+
+def _binlog(data: bytes) -> None:
+    for step in steps(data):
+        if isinstance(step, Rows):
+            changed(step)
+            mapped = decode_table_map(step.table)
+            read = source_table(mapped, PLUGINS, text, with_plugins=True)
+            if not read.problem:
+                list(changed_rows(step.event, read.readers))
 
 
 def _lines(data: bytes) -> None:
@@ -380,6 +398,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "emit lines": Reader(_emitted, (_EMIT, _EMIT[:-20])),
     "markers exchange": Reader(_exchange, (b"a\n\0b\n\0", b"\x17\0", b"x\n" * 9 + b"\0" * 4)),
     "markers dialect": Reader(_dialect, (b"\0\0", _EMIT + b"\n\0\0", b'{"bad":"x"}\n\0')),
+    "binlog": Reader(_binlog, (BINLOG,), (SourceError, UncarriedError)),
     "extractor": Reader(_extraction, (b'{"uow":"a"}\n{"offset":3}\n\0', b"plain\nlines\n")),
     "extractor messages": Reader(
         _message,

@@ -12,7 +12,7 @@ import orjson
 import psutil
 import pytest
 
-from kainite.capture.postgresql.row_pieces import in_records
+from kainite.capture.row_pieces import in_records
 from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.pipeline import Pipeline

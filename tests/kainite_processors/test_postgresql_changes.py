@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kainite.capture.postgresql.row_pieces import in_records
+from kainite.capture.row_pieces import in_records
 from kainite.uow.delta import parse_delta, parse_end
 from support.names import unique
 from support.postgresql_changes_child import UNIT, change, child

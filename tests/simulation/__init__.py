@@ -10,6 +10,7 @@
 ``log_items``      the DynamoDB items of the log, below the real store
 ``log_store``      the serialization log's store, page by page and behind faults
 ``target``         the target behind faults, and the oracle's eye on it
+``second_target``  a second target, and the oracle's eye on it
 ``schema``         generated tables, and how they change
 ``source``         a generated history of transactions, and what the source tells of it
 ``odd``            what a child emits and is no unit of work

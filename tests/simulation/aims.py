@@ -16,6 +16,7 @@ from simulation.aims_apply import (
     one_batch,
     target_away,
     target_set_back,
+    two_targets,
 )
 from simulation.aims_leases import lease_requests
 from simulation.aims_links import bad_links, cut_off_for_good, no_database, refused_for_good, slow_reports, small_budget
@@ -89,5 +90,6 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "loads": loads,
     "tables given up": given_up,
     "two streams": two_streams,
+    "two targets": two_targets,
     "added stream": added_stream,
 }

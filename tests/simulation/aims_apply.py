@@ -103,3 +103,24 @@ def target_away(plan: Scenario, rng: Random) -> Scenario:
         calm(plan), spread=False, until=40.0, transactions=30, outages=((0.5, 38.0, "target"),),
         style=replace(plan.style, numbers=False), more=replace(plan.more, backlog_units=3),
     )  # fmt: skip
+
+
+def two_targets(plan: Scenario, rng: Random) -> Scenario:
+    """Lets most transactions write to a second target; one target is away, or refuses some, and jobs die."""
+    until = 30.0
+    kinds = ("kill", "kill", "freeze", "stop")
+    incidents = tuple(
+        Incident(at, rng.choice(kinds), rng.randrange(8), rng.choice((3.0, 15.0)))
+        for at in sorted(rng.uniform(1.0, until) for _ in range(rng.choice((0, 2, 5))))
+    )
+    begin = rng.uniform(0.0, until)
+    outages = ((begin, begin + rng.choice((5.0, 25.0)), rng.choice(("target", "second"))),) * (rng.random() < 0.6)
+    rates = {"unanswered": 0.01, "slow": 0.02, "job_lost": 0.03, "task_freezes": 0.05, "kill_after": 0.002}
+    refused = tuple(rng.sample(range(1, 21), 3)) if rng.random() < 0.4 else ()
+    return replace(
+        plan, until=until, transactions=20, incidents=incidents, outages=outages, refused=refused, healed=until,
+        rates=rates if rng.random() < 0.6 else {}, drivers=rng.choice((1, 2)),
+        snapshot_entries=rng.choice((5, 20, 200)),
+        more=replace(plan.more, two_targets=True, backlog_units=0, prefix=rng.random() < 0.6,
+                     tidy_every=rng.choice((1, 3, 50))),
+    )  # fmt: skip

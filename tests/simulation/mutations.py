@@ -179,6 +179,16 @@ def _each_in_any_lane(original: Any) -> Any:
     return plan
 
 
+def _acknowledgements_go_first(_: Any) -> Any:
+    def tidy(self: Any) -> None:
+        if self._untidy and not self._paused:
+            self._outcomes.truncate(self._follower.through + 1)
+            self._micro_batches.trim(min(self._backlog.unresolved(), default=self._follower.next_id))
+            self._untidy = 0
+
+    return tidy
+
+
 def _families_apart(original: Any) -> Any:
     def families(catalogue: Any) -> Any:
         apart = {name: replace(table, part_of=None) for name, table in catalogue.tables.items()}
@@ -257,8 +267,8 @@ def _what_is_said_unheard(original: Any) -> Any:
 def _next_payload(original: Any) -> Any:
     """Gives tasks the deltas of the entry beside the one that they want."""
 
-    def parts(self: Any, piece: Any) -> Any:
-        found = original(self, piece)
+    def parts(units: Any, given: Any) -> Any:
+        found = list(original(units, given))
         return [part._replace(data=other.data) for part, other in zip(found, found[1:] + found[:1], strict=True)]
 
     return parts
@@ -302,7 +312,7 @@ def _no_time_under_way(original: Any) -> Any:
     return report
 
 
-def _last_report(self: Any) -> Any:
+def _last_report(self: Any, awaited: bool = False) -> Any:
     return self._report and self._report[0]
 
 
@@ -400,7 +410,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("gaps in the feed", "kainite.peers.feed.buffer:FeedBuffer.take", _gaps_unnoticed, 500),
     Mutation("what was sent is said", "kainite.peers.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
              500),
-    Mutation("deltas of the entry", "kainite_spark.driver.payloads:Payloads._parts", _next_payload, 500),
+    Mutation("deltas of the entry", "kainite_spark.executor.tasks:unpacked", _next_payload, 500),
     # What the log holds.
     Mutation("unit recognised by name", "kainite.log.state.recent_units:RecentUnits.__contains__",
              answering(False), 500),
@@ -476,7 +486,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("conflicting units on one instance", "kainite_spark.plan.schedule:components",
              lambda _: lambda units: [[unit] for unit in units], 500, aim="one micro-batch"),
     Mutation("layers", "kainite_spark.targets.statements.planner:conflict_layers",
-             lambda _: lambda units: [units], 500, aim="one micro-batch"),
+             lambda _: lambda units, most=None: [units], 500, aim="one micro-batch"),
     Mutation("a fold keeps the first change's columns", "kainite_spark.targets.statements.net_effect:_merged",
              lambda _: lambda head, later: replace(head, row=later.row), 500, aim="one micro-batch"),
     Mutation("what ends a fold", "kainite_spark.targets.statements.net_effect:_Fold._close", answering(None), 500,
@@ -535,6 +545,8 @@ MUTATIONS: tuple[Mutation, ...] = (
              answering(frozenset()), 500, ("unanswered",)),
     Mutation("outcomes are durable", "kainite_spark.driver.outcomes:Outcomes.append", answering(None), 500,
              ("kill_after",)),
+    Mutation("outcomes before their acknowledgements go", "kainite_spark.driver.job:_ApplyLoop._tidy",
+             _acknowledgements_go_first, 2_000),
     Mutation("outcomes read back", "kainite_spark.driver.outcomes:Outcomes.read_from", answering(()), 2_000),
     Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", answering(False), 200,
              aim="new key"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kainite.log.format.entry import UnitStatus
 from simulation.mutation import Mutation, answering
 
 SET_BACK = "target set back"
@@ -20,9 +21,50 @@ def _not_at_the_start(original: Any) -> Any:
     return lambda self, mark: original(self, None)
 
 
+def _committed_in_one(original: Any) -> Any:
+    """Takes a unit as committed that one target has committed."""
+
+    def overall(parts: Any) -> Any:
+        done = [name for name, part in parts.items() if part.status is UnitStatus.COMMITTED]
+        return (UnitStatus.COMMITTED, done[0]) if done else original(parts)
+
+    return overall
+
+
+def _for_all_targets(original: Any) -> Any:
+    """Takes what one target has done for done in each."""
+
+    def settle(self: Any, target: str, outcomes: Any, through: int) -> None:
+        for name in self.assignment.names:
+            original(self, name, outcomes, through)
+
+    return settle
+
+
+def _without_parts(original: Any) -> Any:
+    """Forgets the parts of units in a snapshot."""
+
+    def copy(self: Any) -> Any:
+        copied = original(self)
+        copied.units = {}
+        return copied
+
+    return copy
+
+
+PARTS = "kainite.log.state.target_parts"
+TWO = "two targets"
+
 OF_THE_TARGET: tuple[Mutation, ...] = (
     Mutation("a target that went back is refused", CHECK, answering(None), 20, aim=SET_BACK),
     Mutation("a target that went back is refused at the start",
              "kainite_spark.driver.micro_batches:MicroBatches.raise_generation", _not_at_the_start, 20, aim=SET_BACK),
     Mutation("the units of the latest micro-batch are in the target", CHECK, _only_the_fence, 400, aim=SET_BACK),
+    Mutation("a unit is committed when each target has it", f"{PARTS}:_overall", _committed_in_one, 20, aim=TWO),
+    Mutation("an outcome is of one target", f"{PARTS}:TargetParts.settle", _for_all_targets, 20, aim=TWO),
+    Mutation("a snapshot has the parts of units", f"{PARTS}:TargetParts.copy", _without_parts, 60, aim=TWO),
+    Mutation("a target gets its own tables alone", "kainite_spark.executor.tasks:in_target",
+             lambda _: lambda units, only: units, 20, aim=TWO),
+    Mutation("each target has outcomes of its own", "kainite_spark.driver.job:outcomes_partition",
+             lambda original: lambda partition, target="": original(partition), 20, aim=TWO),
 )  # fmt: skip

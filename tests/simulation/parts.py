@@ -38,7 +38,7 @@ import kainite.peers.sharing.shared_log
 import kainite.store.dynamodb
 import kainite.store.memory
 import kainite.uow.admission
-import kainite.uow.catalogue.load
+import kainite.uow.catalogue.several
 import kainite.waltz.client
 import kainite.worker.daemon_streams
 import kainite.worker.log_service
@@ -71,6 +71,7 @@ from kainite.settings import (
     UowOrder,
     UowSettings,
 )
+from kainite.settings.assignment import NO_TARGETS
 from kainite.store.log_table import LogTable
 from kainite.uow.admission import Admission
 from kainite_spark.driver.current_target import CurrentTarget
@@ -87,6 +88,7 @@ from simulation.loop import EPOCH, Hub, Process, SimEvent, SimThreading, SimTime
 from simulation.network import SimNetwork
 from simulation.plan import Scenario
 from simulation.runner import SimRunner
+from simulation.second_target import ASSIGNMENT
 from simulation.several import named
 
 BLOCK = 4
@@ -167,13 +169,13 @@ def edges(
             (owner, "aws_threads", contextlib.nullcontext),
             (owner, "DynamoDBStore", lambda *_: store_of(me())),
             (owner, "access_of", access),
-            (owner, "load_catalogue", lambda *_, **__: catalogue(me())),
+            (owner, "catalogue_of", lambda *_, **__: catalogue(me())),
             (programs, "random", SimpleNamespace(SystemRandom=lambda: numbers)),
             (kainite.peers.access, "access_of", access),
             (kainite.peers.address, "network_stack", lambda: me().host),
             (accepted.logger, "exception", lambda *_: hub.errors.append(_present_error())),
             (kainite.store.dynamodb, "DynamoDBStore", lambda *_: store_of(me())),
-            (kainite.uow.catalogue.load, "load_catalogue", lambda *_, **__: catalogue(me())),
+            (kainite.uow.catalogue.several, "catalogue_of", lambda *_, **__: catalogue(me())),
             (kainite.kinesis.read.continuity, "event", lambda *_, shard, **__: told(shard)),
             (FoldedLog, "apply", _taking(plan.more.entry_cost, hub, FoldedLog.apply)),
             (Admission, "feed", _taking(plan.more.entry_cost, hub, Admission.feed)),
@@ -260,7 +262,7 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
         log=LogSettings(
             "l", worker, enabled=True, lease=5.0, heartbeat=1.5, poll=1.0, snapshot_entries=plan.snapshot_entries,
             put_interval=0.05, batch_bytes=2_000, backlog_units=plan.more.backlog_units or 200_000,
-            emit_bytes=plan.more.emit_bytes,
+            emit_bytes=plan.more.emit_bytes, targets=ASSIGNMENT if plan.more.two_targets else NO_TARGETS,
         ),
         uow=UowSettings(
             order=order, timeout=plan.uow_timeout, dedup_window=plan.more.window,
@@ -297,6 +299,7 @@ class ApplyParts:
         wrapped: what a process has of an opened target.
         runner_of: makes the runner of an opened target.
         beside: runs a feed beside the job.
+        name: the target's name, where there are two.
     """
 
     store: Any
@@ -305,6 +308,7 @@ class ApplyParts:
     wrapped: Callable[[Any], Any]
     runner_of: Callable[[Any, ApplyOptions], SimRunner]
     beside: Callable[[LogFeed], None]
+    name: str = ""
 
 
 def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent, *, adopts: bool = False) -> None:
@@ -329,6 +333,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent,
     feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if more.feed_credit > 0 else None
     environment = ApplyEnvironment(
         settings, parts.store, "0", owner, parts.wrapped(target), runner, "log/0", current, feed=feed, adopts=adopts,
+        name=parts.name,
     )  # fmt: skip
     if feed is not None:
         parts.beside(feed)

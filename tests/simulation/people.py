@@ -283,6 +283,8 @@ class Operator:
             if number not in self._poison:
                 database.execute("DELETE FROM refused WHERE what = ?", (f"T-{number}",))
         database.close()
+        if self._world.second is not None:
+            self._world.second.heal()
         self._look()
 
     def _look(self) -> None:

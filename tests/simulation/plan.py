@@ -126,6 +126,7 @@ class More:
         stripes: over how many keys the log is spread by daemons that start after ``striped_from`` seconds.
         set_back: when the target goes back to an earlier state of its own; None for never.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
+        two_targets: transactions write to a second target too, which has apply jobs of its own.
         loads: commands that load a target, in place of all else: ``load``, ``anew``, ``reload TABLE``, ``add TABLE``.
     """
 
@@ -164,6 +165,7 @@ class More:
     striped_from: float = 0.0
     set_back: SetBack | None = None
     programs: Programs | None = None
+    two_targets: bool = False
     loads: tuple[str, ...] = ()
 
 

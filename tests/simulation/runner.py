@@ -92,7 +92,7 @@ class SimRunner:
             slices = batch.slices if batch.shuffled else batch.slices[instance : instance + 1]
             parts = [part for piece in slices for part in read_slice(store, "0", piece)]
             mine = [part for place, part in parts if place == instance]
-            options = self._options.suited(alone=batch.alone, in_order=batch.in_order)
+            options = self._options.suited(batch)
             result = apply_parts(
                 lambda: self._target_of(process, target).connect(), batch.fence, options, instance, mine
             )

@@ -20,6 +20,7 @@ from typing import Any
 
 from simulation.odd import SPOILED, OddUnits, spoiling
 from simulation.schema import JOURNAL, Change, Reference, SourceTable, Tables, ddl, generated
+from simulation.second_target import SecondTarget
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -203,6 +204,8 @@ class Source:
         self._codes: dict[str, list[int]] = {}
         self.odd = OddUnits()
         """What else comes from the source: it takes numbers, and spoils transactions."""
+        self.second: SecondTarget | None = None
+        """Gets something of most transactions, beside the first target."""
         self.tables = generated(rng, changes, rich=style.rich)
         self.database = Database(self.tables)
         self._now = {name: self.database.rows(table) for name, table in self.tables.items()}
@@ -249,6 +252,8 @@ class Source:
         """Returns the objects of the transaction's emit lines, its end last."""
         items = [self._delta(transaction, write, rng) for write in transaction.writes]
         items.append({"uow": transaction.name, "table": JOURNAL, "op": "insert", "row": {"what": transaction.name}})
+        if self.second is not None:
+            items += self.second.deltas(transaction.name, transaction.number)
         if any(one.kind == SPOILED and one.uow == transaction.name for one in self.odd.planned):
             items.append(spoiling(transaction.name))
         if self._style.ordinals:

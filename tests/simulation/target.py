@@ -78,13 +78,22 @@ class Gate:
 class SimTarget:
     """The target as one process has it; implements :class:`kainite_spark.targets.contract.Target`."""
 
-    def __init__(self, target: Any, faults: Faults, process: Process, seen: Seen, limits: Limits, gate: Gate) -> None:
+    def __init__(
+        self,
+        target: Any,
+        faults: Faults,
+        process: Process,
+        seen: Seen,
+        limits: Limits,
+        gate: Gate,
+        service: str = "target",
+    ) -> None:
         self.target = target
         self._gate = gate
         self._process = process
         self._seen = seen
         self._limits = limits
-        self._effects = Effects(faults, process, "target", _unanswered, NO_RESENDING)
+        self._effects = Effects(faults, process, service, _unanswered, NO_RESENDING)
 
     def connect(self) -> SimSession:
         return SimSession(self.target, self._effects, self._process, self._seen, self._limits, self._gate)

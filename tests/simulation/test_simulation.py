@@ -45,6 +45,9 @@ of them than the first 47 seeds have."""
 SET_BACK = (1, 5, 21)
 """Seeds in which a target that is set back is refused and adopted."""
 
+TWO_TARGETS = (0, 1, 2, 4, 7, 9)
+"""Seeds in which one of two targets is away, refuses units or loses its jobs."""
+
 PROGRAMS = range(12)
 """Seeds of programs on the log."""
 
@@ -57,6 +60,7 @@ QUICK = (
     "turn of a numbered unit",
     "blocked behind failed",
     "a target that went back is refused",
+    "a unit is committed when each target has it",
     "locks of an append",
     "an append is durable before it is told",
     "a lock failure names what is durable",
@@ -80,6 +84,11 @@ def test_each_schedule_of_programs_ends_as_promised() -> None:
 def test_each_schedule_with_a_target_that_is_set_back_ends_as_promised() -> None:
     seeds = [argument for seed in SET_BACK for argument in ("--seed", str(seed))]
     assert f"{len(SET_BACK)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "target set back")
+
+
+def test_each_schedule_with_two_targets_ends_as_promised() -> None:
+    seeds = [argument for seed in TWO_TARGETS for argument in ("--seed", str(seed))]
+    assert f"{len(TWO_TARGETS)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "two targets")
 
 
 @pytest.mark.timeout(300)

@@ -184,7 +184,7 @@ def _always_room(original: Any) -> Any:
     return append
 
 
-def _last_report(self: Any) -> Any:
+def _last_report(self: Any, awaited: bool = False) -> Any:
     return self._report and self._report[0]
 
 

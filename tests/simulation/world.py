@@ -22,6 +22,7 @@ from kainite.log.state.loading import load_state
 from kainite.log.views.unit_table import read_rows
 from kainite.peers.feed.following import LogFeed
 from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.catalogue.several import only
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.targets.opening import open_target
@@ -37,6 +38,7 @@ from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, setti
 from simulation.people import Operator, Producer, allowed
 from simulation.plan import Incident, Scenario
 from simulation.runner import SimRunner
+from simulation.second_target import ASSIGNMENT, FIRST, SECOND, SecondTarget
 from simulation.several import SimStreams, unchanged
 from simulation.source import Source
 from simulation.stream import SimKinesis
@@ -116,7 +118,8 @@ class World:
         self.limits = Limits(
             [Lock(begin, end, f"T-{number}") for begin, end, number in plan.more.locks], plan.more.most_units
         )
-        self.gate = Gate(self.hosts.broken)
+        self.gate, self.second_gate = Gate(self.hosts.broken), Gate(self.hosts.broken)
+        self.second = self.source.second = self._second_target()
         self.producer = Producer(self)
         self.went_back = WentBack(self)
         self._make_target()
@@ -139,6 +142,8 @@ class World:
             tuple(self._log_rows()) if problem else (),
         )  # fmt: skip
         self.oracle.close()
+        if self.second is not None:
+            self.second.close()
         return verdict
 
     def _live(self) -> str | None:
@@ -147,7 +152,7 @@ class World:
         self.went_back.begin()
         for slot in range(plan.daemons):
             self._start_daemon(slot)
-        for slot in range(plan.daemons, plan.daemons + plan.drivers):
+        for slot in range(plan.daemons, plan.daemons + plan.drivers * (1 + plan.more.two_targets)):
             self._start_driver(slot)
         for slot, at in enumerate(plan.more.changed[: plan.daemons]):
             self.hub.after(at, lambda slot=slot: self.hosts.running[slot].kill())  # type: ignore[misc]
@@ -168,7 +173,7 @@ class World:
                 return self.stream_lost.judged(self.oracle.there, self.stream.filled)
             if self.went_back.settles():
                 return None
-            if missing := self.oracle.missing():
+            if missing := self._missing():
                 return f"not applied {patience:g} s after the last fault: {', '.join(missing)}"
             if not self.settled:
                 left = "a request about a lease has not ended" if self.asking.is_open() else "not resolved in the log"
@@ -187,6 +192,21 @@ class World:
         wrong = self.oracle.look() or self._not_in_the_log()
         if wrong is not None:
             self.hosts.broken(f"{wrong} (by {who})")
+
+    def seen_second(self, who: str) -> None:
+        """Lets the oracle look at the second target, after a transaction of ``who``."""
+        assert self.second is not None
+        if (wrong := self.second.look()) is not None:
+            self.hosts.broken(f"{wrong} (by {who})")
+
+    def _missing(self) -> list[str]:
+        return [*self.oracle.missing(), *(self.second.missing() if self.second is not None else ())]
+
+    def _second_target(self) -> SecondTarget | None:
+        plan = self.plan
+        if not plan.more.two_targets:
+            return None
+        return SecondTarget(self.folder, plan.transactions, plan.refused, prefix=plan.more.prefix)
 
     def _not_in_the_log(self) -> str | None:
         """Returns what is applied that the log does not have: what was never durable may not come again."""
@@ -215,6 +235,8 @@ class World:
         database.close()
         catalogue = self._catalogue_now()
         self._open(catalogue).prepare(catalogue)
+        if self.second is not None:
+            open_target(self.second.url, reflect(self.second.url)).prepare(reflect(self.second.url))
         self.oracle = Oracle(self.source, self.path, allowed(self.plan, self.source, self.producer.interrupted))
 
     def _open(self, catalogue: Catalogue | None) -> Any:
@@ -227,6 +249,8 @@ class World:
             for table in self.source.tables.values():
                 if table.parted and table.name in found:
                     found[table.part] = replace(found[table.name], name=table.part, part_of=table.name)
+            if self.second is not None:
+                found |= reflect(self.second.url).tables
             self._catalogue.append(Catalogue(found))
         return self._catalogue[0]
 
@@ -261,9 +285,18 @@ class World:
         process = self.hosts.process(f"apply{slot}.{next(self._names)}", slot)
         stop = SimEvent(self.hub)
         plan = self.plan
+        second = self.second if slot >= plan.daemons + plan.drivers else None
+        name = "" if self.second is None else FIRST if second is None else SECOND
 
         def wrapped(target: Any, of: Process = process) -> SimTarget:
+            if second is not None:
+                return SimTarget(target, self.faults, of, self.seen_second, Limits(), self.second_gate, SECOND)
             return SimTarget(target, self.faults, of, self.seen, self.limits, self.gate)
+
+        def opened(catalogue: Catalogue | None) -> Any:
+            if catalogue is not None and name:
+                catalogue = only(catalogue, ASSIGNMENT, name)
+            return self._open(catalogue) if second is None else open_target(second.url, catalogue)
 
         def runner_of(target: Any, options: ApplyOptions) -> SimRunner:
             return SimRunner(
@@ -275,8 +308,9 @@ class World:
             process.loop.enter(lambda: process.loop.create_task(feed.run()))
 
         parts = ApplyParts(
-            self.hosts.store_of(process), lambda: self._read_catalogue(process), self._open, wrapped, runner_of, beside
-        )
+            self.hosts.store_of(process), lambda: self._read_catalogue(process), opened, wrapped, runner_of, beside,
+            name,
+        )  # fmt: skip
         self.hosts.occupy(slot, process, lambda: self._start_driver(slot))
         self.hosts.stops[slot] = stop.set
 
@@ -321,7 +355,7 @@ class World:
             self.settled = self.producer.done and self.stream_lost.judged(self.oracle.there, self.stream.filled) is None
             self.hub.after(AUDIT_S, self._audit)
             return
-        applied = not self.oracle.missing() and not state.units and not state.open and self.producer.done
+        applied = not self._missing() and not state.units and not state.open and self.producer.done
         applied = applied and not self.asking.is_open()
         self.settled = applied or self.went_back.settles()
         self.hub.after(AUDIT_S * (1 + self.plan.transactions // 500), self._audit)

@@ -33,7 +33,7 @@ class InlineRunner:
         return [self._apply(batch, instance, parts) for instance in range(batch.instances)]
 
     def _apply(self, batch: MicroBatch, instance: int, parts: list[RoutedPart]) -> TaskResult:
-        options = self.options.suited(alone=batch.alone, in_order=batch.in_order)
+        options = self.options.suited(batch)
         session = self.target.connect()
         try:
             mine = [part for place, part in parts if place == instance]

@@ -24,7 +24,8 @@ from kainite.replicate.table_load import OwnLoad
 from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.targets.opening import open_target
-from kainite_spark.targets.postgresql.target import PostgresSession, PostgresTarget
+from kainite_spark.targets.postgresql.session import PostgresSession
+from kainite_spark.targets.postgresql.target import PostgresTarget
 from support.replica import Replica, replica
 from support.replicas import LOG, InlineSteps, Loading, tables_of
 from support.waiting import eventually

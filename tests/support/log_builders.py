@@ -22,6 +22,7 @@ from kainite.log.format.entry import (
     ReqId,
     SchemeMeta,
     StatusMeta,
+    TargetMeta,
     TransactionMeta,
     UnitMeta,
     UnitStatus,
@@ -110,6 +111,9 @@ _METAS = {
     EntryKind.OPERATION: st.builds(
         OperationMeta, _TEXT, _TEXT, _TEXT, _TEXT, _TEXT, st.integers(0, 2**53), _TEXT, _TEXT, st.integers(0, 99),
         st.integers(0, 99), st.integers(-1, 2**53), st.integers(0, 99),
+    ),
+    EntryKind.TARGET: st.builds(
+        TargetMeta, _TEXT, st.lists(st.builds(Outcome, _TIDS, _STATUS, _NUMBER), max_size=3).map(tuple), _TIDS
     ),
     EntryKind.TRANSACTION: st.builds(TransactionMeta, st.integers(-(2**31), 2**31 - 1)),
 }  # fmt: skip

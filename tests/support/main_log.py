@@ -19,21 +19,23 @@ from kainite.log.format.entry import (
     ControlMeta,
     Entry,
     EntryKind,
-    Outcome,
     StatusMeta,
     UnitStatus,
 )
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
-from kainite.log.state.outcomes import outcomes_partition
+from kainite.log.state.outcomes import outcomes_of, outcomes_partition
+from kainite.log.state.target_parts import through_of
 from kainite.owner.correcting import correct
 from kainite.owner.mount import mount, new_token
 from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
 from kainite.owner.refit import is_kept, judge_anew, refit_entries
 from kainite.owner.repairing import read_since, repair
 from kainite.owner.requests import decide
+from kainite.owner.target_outcomes import assignment_entries, copied
 from kainite.settings import UowOrder, UowSettings
+from kainite.settings.assignment import TableAssignment
 from kainite.uow.delta import Delta, UnitEnd, UnitKind
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.signature import Signatures
@@ -96,15 +98,16 @@ class MainLog:
 
     def take_outcomes(self) -> None:
         """Copies the outcomes that the apply job appended, as the owner does on a timer."""
-        through = self.state.through
-        outcomes: list[Outcome] = []
-        for batch in self.store.read_batches(outcomes_partition(self.partition), through + 1, strong=True):
-            for tid, entry in batch.entries_from(through + 1):
-                if isinstance(entry.meta, StatusMeta):
-                    outcomes += entry.meta.outcomes
-                    through = tid
-        if through > self.state.through:
-            self.status(StatusMeta(tuple(outcomes), through))
+        for target in self.state.targets.assignment.names or ("",):
+            first_id = through_of(target, self.state.through, self.state.targets) + 1
+            partition = outcomes_partition(self.partition, target)
+            batches = list(self.store.read_batches(partition, first_id, strong=True))
+            if batches:
+                self._put(copied(self.state, target, outcomes_of(batches, first_id), batches[-1].last_id))
+
+    def assign(self, targets: TableAssignment) -> None:
+        """Notes which target a table belongs to, as the owner does at the mount."""
+        self._put(assignment_entries(self.state, targets))
 
     def ask(self, action: str, uow: str) -> str:
         """Decides a request of ``kainite uow``; returns its result."""

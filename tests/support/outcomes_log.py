@@ -13,11 +13,15 @@ LIMIT = 30.0
 class OutcomesLog:
     """Owns the outcomes partition, in place of the apply job."""
 
-    def __init__(self, store: LogStore, partition: str = "0") -> None:
+    def __init__(self, store: LogStore, partition: str = "0", target: str = "") -> None:
         self._store = store
-        self._partition = outcomes_partition(partition)
+        self._partition = outcomes_partition(partition, target)
         self._mount = mount(store, self._partition, "apply", 5.0)
         self._next = self._mount.first_id
+
+    @property
+    def last_id(self) -> int:
+        return self._next - 1
 
     def report(self, *outcomes: Outcome) -> None:
         entry = Entry(EntryKind.STATUS, StatusMeta(outcomes))

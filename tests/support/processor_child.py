@@ -21,9 +21,16 @@ def command_of(processor: str) -> list[str]:
 
 
 class Child:
-    """The child and its supervisor: one request at a time, everything it says until its status."""
+    """The child and its supervisor: one request at a time, everything it says until its status.
 
-    def __init__(self, processor: str, *arguments: str) -> None:
+    Args:
+        processor: the record processor, such as ``debezium``.
+        arguments: its options.
+        blanks: whether requests have blanks between their fields, as no daemon writes them.
+    """
+
+    def __init__(self, processor: str, *arguments: str, blanks: bool = False) -> None:
+        self._separators = (", ", ": ") if blanks else (",", ":")
         command = [*command_of(processor), *arguments]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
@@ -33,7 +40,7 @@ class Child:
 
     def send(self, **request: Any) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self.process.stdin.write(json.dumps(request, separators=self._separators).encode() + b"\n")
 
     def ask(self, **request: Any) -> list[dict[str, Any]]:
         """Sends a request and answers checkpoints; returns every other line that comes before the status."""

@@ -6,34 +6,25 @@ daemon around the record processor and the log. What the parts hand on to each o
 
 from __future__ import annotations
 
-import base64
-import io
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any, Final
 
 import orjson
 import psycopg
-from amazon_kclpy import messages
 
 from kainite.base.errors import TargetFencedError
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.capture.postgresql.units import OnTruncate
-from kainite.processors.frame import DeltaProcessor
-from kainite.processors.row_pieces import RecentPieces
-from kainite.processors.searched_stream import no_stream
 from kainite.settings import ApplySettings
 from kainite.store.memory import MemoryStore
-from kainite.uow.admission import Admission
-from kainite.uow.signing import Signing
-from kainite_processors.postgresql_changes import deltas_of
 from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
 from support.apply_world import World
+from support.carried_records import CarriedRecords
 from support.postgresql_source import drop_slot
 
 _READABLE: Final = (
@@ -74,11 +65,9 @@ class Replica:
         self._source = source
         self._reading = Reading(source, on_truncate=on_truncate)
         self._extractor = PostgresExtractor(self._reading)
-        self._output = io.StringIO()
-        transform = partial(deltas_of, pieces=RecentPieces(no_stream))
-        self._processor = DeltaProcessor(transform, self._output, lambda: 0.0)
         self.store = MemoryStore()
         self._world = World(self.store, target, ledger=ledger, create=False, apply=apply)
+        self._log = CarriedRecords(self._world).log
         self._world.stops = PostgresStopRequests(target, self._world.ledger)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 
@@ -175,39 +164,11 @@ class Replica:
         self.records += said
         return said
 
-    def _log(self, records: Sequence[bytes]) -> None:
-        if not records:
-            return
-        self._processor.process_records(_Input(records))
-        lines = self._output.getvalue().splitlines()
-        self._output.seek(0)
-        self._output.truncate()
-        admission = Admission(Signing(self._world.catalogue))
-        for line in lines:
-            admission.feed(line.encode())
-        self._world.log.append(*admission.take("invalid"))
-
 
 def made(source: SourceSlot) -> dict[str, Any]:
     """Makes the slot; returns the offset to begin with."""
     with create_slot(source) as slot:
         return Offset(slot.lsn, 0).as_json()
-
-
-class _Input:
-    """Records as kclpy hands them to a record processor."""
-
-    def __init__(self, records: Sequence[bytes]) -> None:
-        self.records = [
-            messages.Record({
-                "data": base64.b64encode(record).decode(),
-                "partitionKey": "k",
-                "sequenceNumber": str(place),
-                "subSequenceNumber": 0,
-                "approximateArrivalTimestamp": 0,
-            })
-            for place, record in enumerate(records)
-        ]  # fmt: skip
 
 
 @contextmanager

@@ -128,7 +128,7 @@ def _config(settings: AwsSettings, own: ClientSettings) -> Config:
         connect_timeout=settings.connect_timeout,
         read_timeout=settings.read_timeout,
         max_pool_connections=MAX_CONNECTIONS,
-        retries={"mode": "standard", "max_attempts": settings.tries},
+        retries={"mode": "standard", "total_max_attempts": settings.tries},
         tcp_keepalive=True,
         use_dualstack_endpoint=own.dualstack or None,
         use_fips_endpoint=own.fips or None,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from kainite.base.position import Position
+
+PADDING_SAMPLE: Final = 200
+"""Records whose base64 padding is counted; the padding of more is computed from that of so many of them."""
 
 
 class RawRecord(
@@ -41,11 +45,20 @@ def position_of(record: RawRecord) -> Position:
     return Position(int(record.sequence), record.sub or 0)
 
 
-def payload_bytes(records: Iterable[RawRecord]) -> int:
-    """Returns the size of all payloads in bytes, computed from their padded base64 without decoding it."""
+def has_plain_texts(body: bytes) -> bool:
+    """Tells whether every text of a JSON document is ASCII and stands in it without an escape, so needs none."""
+    return body.isascii() and b"\\" not in body
+
+
+def payload_bytes(records: Sequence[RawRecord]) -> int:
+    """Returns the size of all payloads in bytes, computed from their padded base64 without decoding it.
+
+    The size is exact for up to :data:`PADDING_SAMPLE` records; of more, it is wrong by at most two bytes a record.
+    """
     payloads = [record.data or "" for record in records]
-    padding = "".join([data[-2:] for data in payloads]).count("=")
-    return sum(map(len, payloads)) // 4 * 3 - padding
+    sample = payloads[:: -(-len(payloads) // PADDING_SAMPLE) or 1]
+    padding = "".join([data[-2:] for data in sample]).count("=")
+    return sum(map(len, payloads)) // 4 * 3 - padding * len(payloads) // (len(sample) or 1)
 
 
 def arrival_ms(record: RawRecord) -> int | None:

@@ -11,16 +11,13 @@ from pathlib import Path
 
 import click
 from rich.console import Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import KainiteError, LeaseTableError
 from kainite.base.liveness import Sighting
-from kainite.cli.leases_requests import forget, move, restart_child
-from kainite.cli.leases_reset import reset
-from kainite.cli.leases_stderr import stderr
+from kainite.cli.lazy_group import LazyCommand, LazyCommands
 from kainite.cli.observed_leases import lease_table, observe_until_decided, rows_of, stream_of
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
@@ -41,7 +38,22 @@ _COLOURS = {
 }
 
 
-class _ShowByDefault(click.Group):
+_LAZY = {
+    "reset": LazyCommand(
+        "kainite.cli.leases_reset:reset", "Set checkpoints, so that shards are read from another place."
+    ),
+    "restart-child": LazyCommand(
+        "kainite.cli.leases_requests:restart_child", "End the child of a shard, and have another one started."
+    ),
+    "move": LazyCommand("kainite.cli.leases_requests:move", "Give the lease of a shard to a worker."),
+    "forget": LazyCommand("kainite.cli.leases_requests:forget", "Delete the leases of a stream that was removed."),
+    "stderr": LazyCommand(
+        "kainite.cli.leases_stderr:stderr", "Show the last lines that children wrote to standard error."
+    ),
+}
+
+
+class _ShowByDefault(LazyCommands):
     """Makes ``kainite leases -p FILE`` the same as ``kainite leases show -p FILE``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -50,7 +62,7 @@ class _ShowByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("leases", cls=_ShowByDefault)
+@click.group("leases", cls=_ShowByDefault, lazy=_LAZY)
 def leases() -> None:
     """Shows which worker reads which shard and how far; sets checkpoints, restarts children, moves leases.
 
@@ -64,13 +76,6 @@ def leases() -> None:
       kainite leases forget -p app.properties payments
       kainite leases stderr -p app.properties shardId-000000000003
     """
-
-
-leases.add_command(reset)
-leases.add_command(restart_child)
-leases.add_command(move)
-leases.add_command(forget)
-leases.add_command(stderr)
 
 
 @leases.command("show")
@@ -149,6 +154,8 @@ def _watch(rounds: Iterator[tuple[LeaseRow, ...]], settings: Settings, *, lag: b
         for rows in rounds:
             stdout().print(_shown(rows, _log_owner(settings), lag=lag))
     else:
+        from rich.live import Live
+
         with Live(console=stdout(), auto_refresh=False, vertical_overflow="visible") as live:
             for rows in rounds:
                 live.update(_shown(rows, _log_owner(settings), lag=lag), refresh=True)

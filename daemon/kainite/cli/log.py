@@ -14,7 +14,7 @@ from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogError, LogRequestError, SettingsError
 from kainite.cli.lazy_group import LazyCommand, LazyCommands
 from kainite.cli.opened_log import opened_log
-from kainite.cli.options import properties_option
+from kainite.cli.options import properties_option, target_option
 from kainite.cli.settings_warnings import tell_warnings
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.cli.unit_filter import unit_filter
@@ -22,8 +22,10 @@ from kainite.log.format.entry import UnitStatus
 from kainite.log.state.summary import from_text
 from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.latest_rows import read_latest_rows
+from kainite.log.views.target_marks import Parts, in_targets, read_marks, rows_of_target
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load
+from kainite.settings.targets import of_target
 from kainite.store.dynamodb import DynamoDBStore
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "status": LazyCommand("kainite.cli.log_status:status", "Say which daemon owns the log, and whether it is alive."),
+    "mark": LazyCommand("kainite.cli.log_mark:mark", "Say up to which unit each target, and all of them, are applied."),
     "adopt-stream": LazyCommand(
         "kainite.cli.adopt_stream:adopt_stream", "Let the log collect a stream that has replaced another one."
     ),
@@ -65,12 +68,17 @@ def log() -> None:
 @properties_option
 @unit_filter([*UnitStatus, COLLECTING])
 @click.option("--uow", "uows", multiple=True, metavar="NAME", help="Only this unit of work.")
+@target_option
 @click.option("--limit", type=click.IntRange(min=1), help="Only the last N rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
-def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int | None, as_json: bool) -> None:
+def show(
+    properties: Path, wanted: UnitFilter, uows: tuple[str, ...], target: str | None, limit: int | None, as_json: bool
+) -> None:
     """Prints the log as a table, a row for each unit of work.
 
     With --limit alone only the log's end is read: the column Conflict then names only units that stand there.
+    Of several targets the column Targets says what each has of a unit that is not resolved in all of them; --target
+    shows the units that are not resolved in one, with their status and cause there.
 
     \b
     Examples:
@@ -81,19 +89,25 @@ def show(properties: Path, wanted: UnitFilter, uows: tuple[str, ...], limit: int
       kainite log show -p app.properties --uow T-17 --json
     """
     settings = load(properties, needs=("applicationName",))
-    opened = opened_log(settings)
-    if limit and not wanted and not uows:
+    opened, targets = opened_log(settings), settings.log.targets
+    if target is not None:
+        of_target(settings, target)
+    parts = read_marks(*opened, targets.names).parts if targets else None
+    if limit and not wanted and not uows and target is None:
         shown = read_latest_rows(*opened, limit)
     else:
-        rows = [row for row in read_present_rows(*opened) if wanted.takes(row) and (not uows or row.uow in uows)]
+        present = read_present_rows(*opened)
+        rows = present if target is None else rows_of_target(present, parts or {}, target)
+        rows = [row for row in rows if wanted.takes(row) and (not uows or row.uow in uows)]
         shown = rows[-limit:] if limit else rows
     now = epoch_ms()
     marked = [(row, _not_live(settings, row, marks)) for marks in [_marks(settings)] for row in shown]
     if as_json:
         for row, not_live in marked:
-            say_json(asdict(row) | {"not_live": not_live, "age_s": row.age_s(now), "now_ms": now})
+            each = {} if parts is None else {"targets": in_targets(row, parts)}
+            say_json(asdict(row) | each | {"not_live": not_live, "age_s": row.age_s(now), "now_ms": now})
     else:
-        stdout().print(_table(marked, now))
+        stdout().print(_table(marked, now, parts))
         if paused := _paused(*opened):
             say(f"applying is {paused}: kainite log resume -p {properties}")
 
@@ -193,11 +207,9 @@ def _read(settings: Settings, table: str, key: Mapping[str, str]) -> list[Touche
     """Returns who touches a row, as the log says."""
     from kainite.log.state.loading import load_state
     from kainite.log.views.row_holders import touchers
-    from kainite.uow.catalogue.load import load_catalogue
+    from kainite.uow.catalogue.several import catalogue_of
 
-    apply = settings.apply
-    catalogue = load_catalogue(settings.uow.catalogue_file, apply.target, apply.schemas)
-    return touchers(load_state(*opened_log(settings)), catalogue, table, key)
+    return touchers(load_state(*opened_log(settings)), catalogue_of(settings), table, key)
 
 
 def _column(text: str) -> tuple[str, str]:
@@ -225,7 +237,7 @@ def _name_of(tid: int | None, found: Sequence[Toucher]) -> str | None:
     return next((unit.uow for unit in found if unit.id == tid), None)
 
 
-def _table(rows: Sequence[tuple[LogRow, list[str]]], now_ms: int) -> Table:
+def _table(rows: Sequence[tuple[LogRow, list[str]]], now_ms: int, parts: Parts | None = None) -> Table:
     from rich.table import Table
 
     now = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(sep=" ", timespec="seconds")
@@ -240,9 +252,12 @@ def _table(rows: Sequence[tuple[LogRow, list[str]]], now_ms: int) -> Table:
     table.add_column("Seconds", justify="right")
     table.add_column("Age", justify="right")
     table.add_column("Cause", overflow="fold")
+    if parts is not None:
+        table.add_column("Targets", overflow="fold")
     for row, not_live in rows:
         colour = _COLOURS.get(UnitStatus(row.status)) if row.status != COLLECTING else "cyan"
-        table.add_row(*_cells(row, not_live, now_ms), style=colour)
+        each = [] if parts is None else [", ".join(f"{name}: {at}" for name, at in in_targets(row, parts).items())]
+        table.add_row(*_cells(row, not_live, now_ms), *each, style=colour)
     return table
 
 

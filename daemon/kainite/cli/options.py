@@ -21,6 +21,11 @@ def properties_option(function: F) -> F:
     )(function)
 
 
+def target_option(function: F) -> F:
+    """Adds ``--target NAME``, given to the command as ``target``: which of several targets it is about."""
+    return click.option("--target", metavar="NAME", help="Of several targets (target.NAME) this one.")(function)
+
+
 def why_option(function: F) -> F:
     """Adds ``--why TEXT``, given to the command as ``why``: it stands in the record of what was done."""
     return click.option(

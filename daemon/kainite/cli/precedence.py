@@ -12,6 +12,7 @@ from kainite.cli import terminal
 from kainite.cli.options import properties_option
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.load import load_catalogue
+from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.precedence import rendering as picture
 from kainite.uow.precedence.levels import TableGraph, graph_of, levels, read_graph
 
@@ -55,10 +56,9 @@ def precedence(properties: Path, form: str, write: Path | None) -> None:
 
 
 def _from_settings(settings: Settings) -> TableGraph:
-    uow, apply = settings.uow, settings.apply
-    if uow.precedence_file is not None:
-        return read_graph(uow.precedence_file)
-    catalogue = load_catalogue(uow.catalogue_file, apply.target, apply.schemas)
+    if settings.uow.precedence_file is not None:
+        return read_graph(settings.uow.precedence_file)
+    catalogue = catalogue_of(settings)
     if catalogue is None:
         raise SettingsError(f"{settings.path}: set 'target', 'catalogueFile' or 'precedenceFile' to name the tables")
     return graph_of(catalogue)

@@ -8,16 +8,18 @@ from pathlib import Path
 import click
 
 from kainite.base.errors import SettingsError
-from kainite.cli.options import properties_option
+from kainite.cli.options import properties_option, target_option
 from kainite.cli.terminal import say, say_json
 from kainite.settings import load
+from kainite.settings.targets import of_target
 from kainite.targets.lock_waits import LockHolder, LockWait, read_lock_waits
 
 
 @click.command("locks")
 @properties_option
+@target_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
-def locks(properties: Path, as_json: bool) -> None:
+def locks(properties: Path, target: str | None, as_json: bool) -> None:
     """Shows which sessions in the target hold the locks that the apply job waits for now.
 
     The target is asked, PostgreSQL or MariaDB; on MariaDB the role needs the privilege PROCESS. Statements are shown
@@ -28,7 +30,7 @@ def locks(properties: Path, as_json: bool) -> None:
       kainite uow locks -p app.properties
       kainite uow locks -p app.properties --json
     """
-    settings = load(properties, needs=("applicationName",))
+    settings = of_target(load(properties, needs=("applicationName",)), target)
     if settings.apply.target is None:
         raise SettingsError("there is no target to ask: set target")
     found = read_lock_waits(settings.apply.target)

@@ -38,6 +38,7 @@ from kainite.doctor.tables import (
 from kainite.kinesis.read.retrieval import chosen_way
 from kainite.settings import Examination, Settings
 from kainite.settings.several import each_stream
+from kainite.settings.targets import each_target
 
 if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
@@ -54,7 +55,7 @@ def roles_of(settings: Settings) -> tuple[str, ...]:
     described = {
         "run": bool(settings.child.command),
         "extract": bool(settings.extract.command),
-        "apply": settings.apply.target is not None,
+        "apply": settings.apply.target is not None or bool(settings.of_targets),
     }
     return tuple(role for role in ROLES if described[role]) or ("run",)
 
@@ -129,12 +130,18 @@ def _of_the_source(settings: Settings) -> Iterator[DoctorCheck]:
 
 
 def _of_the_target(settings: Settings, roles: frozenset[str]) -> Iterator[DoctorCheck]:
-    named = settings.apply.target is not None or settings.uow.catalogue_file is not None
+    named = settings.apply.target is not None or settings.uow.catalogue_file is not None or settings.of_targets
     if named and ("apply" in roles or ("run" in roles and settings.log.enabled)):
         yield DoctorCheck("target", "the target's tables", partial(look_at_catalogue, settings))
     if "apply" in roles:
-        yield DoctorCheck("target", "the target", lambda: _named(f"{_APPLY}:look_at_target", "spark")(settings))
+        for each in each_target(settings):
+            what = f"target.{each.target_name}" if each.target_name else "the target"
+            yield DoctorCheck("target", what, partial(_look_at_target, each))
         yield DoctorCheck("spark", "Spark", lambda: _named(f"{_APPLY}:look_at_spark", "spark")(settings))
+
+
+def _look_at_target(settings: Settings) -> Iterable[DoctorFinding]:
+    return _named(f"{_APPLY}:look_at_target", "spark")(settings)
 
 
 def _named(path: str, extra: str) -> Callable[[Settings], Iterable[DoctorFinding]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kainite.doctor.finding import DoctorFinding, warned, well
 from kainite.settings import Settings
 from kainite.settings.kinds.target_kinds import kind_of
-from kainite.uow.catalogue.load import load_catalogue
+from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.precedence.levels import precedence_map
 
 _AREA = "target"
@@ -27,12 +27,14 @@ def look_at_catalogue(settings: Settings) -> Iterator[DoctorFinding]:
         KainiteError: they cannot be read, or their foreign keys leave no order.
     """
     uow, apply = settings.uow, settings.apply
-    catalogue = load_catalogue(uow.catalogue_file, apply.target, apply.schemas)
+    catalogue = catalogue_of(settings)
     if catalogue is None:
         return
     whose = (
         f"catalogueFile {uow.catalogue_file}"
         if uow.catalogue_file
+        else f"the targets {', '.join(settings.of_targets)}"
+        if settings.of_targets
         else f"the {kind_of(apply.target or '').name} target"
     )
     if not catalogue.tables:

@@ -47,7 +47,7 @@ def expand(records: Sequence[RawRecord], hash_range: HashRange = EVERY_KEY) -> S
         records: the records as Kinesis gave them. If no record is an aggregate, this list itself is returned.
         hash_range: the shard's range of hash keys; an aggregate that reaches beyond it is dropped.
     """
-    if not _any_marked(records):
+    if not any_marked(records):
         return records
     return [user for record in records for user in _user_records(record, hash_range)]
 
@@ -57,7 +57,7 @@ def portions(records: Sequence[RawRecord]) -> tuple[Sequence[RawRecord], ...]:
 
     Records without aggregates are one slice. None is empty, unless there are no records.
     """
-    if not _any_marked(records):
+    if not any_marked(records):
         return (records,)
     cuts, held = [0], 0
     for index, record in enumerate(records):
@@ -69,7 +69,8 @@ def portions(records: Sequence[RawRecord]) -> tuple[Sequence[RawRecord], ...]:
     return tuple(records[begin:end] for begin, end in pairwise((*cuts, len(records))))
 
 
-def _any_marked(records: Sequence[RawRecord]) -> bool:
+def any_marked(records: Sequence[RawRecord]) -> bool:
+    """Tells whether any record begins as an aggregate does."""
     # This runs over every record that is read: nearly all are told apart by one character, without a call.
     for record in records:
         data = record.data

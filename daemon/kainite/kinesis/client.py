@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from kainite.base.errors import StreamUnavailableError
-from kainite.base.record import RawRecord
+from kainite.base.record import RawRecord, has_plain_texts
 from kainite.kinesis.failures import stream_error
 from kainite.kinesis.shards import Shard
 from kainite.kinesis.start_position import StartAt
@@ -47,12 +47,14 @@ class GetRecordsReply:
         millis_behind_latest: how far behind the newest record, milliseconds.
         next_iterator: None at the shard's end.
         children: at the shard's end, the shards that continue it.
+        plain: whether every text of the records is ASCII and needs no escape in JSON.
     """
 
     records: list[RawRecord]
     millis_behind_latest: int | None
     next_iterator: str | None
     children: tuple[Shard, ...]
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,9 @@ class StreamClient:
         self.throttling = Throttling(name)
         self._kinesis = kinesis
         kinesis.meta.events.register("before-parse.kinesis.GetRecords", _keep_body, unique_id="kainite-keep-body")
+        from kainite.aws.whole_bodies import read_whole_bodies  # late: it imports botocore
+
+        read_whole_bodies(kinesis, "GetRecords")
 
     def list_shards(
         self, *, at_timestamp: float | None = None, from_timestamp: float | None = None
@@ -238,7 +243,9 @@ def parse_reply(body: bytes) -> GetRecordsReply:
         children = tuple(map(Shard.from_end_of_parent, reply.ChildShards or ()))
     except (msgspec.DecodeError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StreamUnavailableError(f"GetRecords answered what is no reply ({error!r}): {body[:80]!r}") from error
-    return GetRecordsReply(reply.Records, reply.MillisBehindLatest, reply.NextShardIterator, children)
+    return GetRecordsReply(
+        reply.Records, reply.MillisBehindLatest, reply.NextShardIterator, children, has_plain_texts(body)
+    )
 
 
 def _keep_body(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: object) -> None:

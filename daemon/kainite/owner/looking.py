@@ -43,10 +43,13 @@ class Looking:
     Args:
         clock: returns seconds that never run backwards.
         poll: seconds between two looks.
+        several: whether several apply jobs announce outcomes, each in a log partition of its own.
     """
 
-    def __init__(self, clock: Callable[[], float], poll: float) -> None:
+    def __init__(self, clock: Callable[[], float], poll: float, *, several: bool = False) -> None:
         self._clock = clock
+        self._several = several
+        self._news = False  # of several apply jobs one has announced outcomes since the last look
         self._rarely = min(REQUESTS_S, _LOOKS * poll)
         self._announcers = 0
         self._told = -1
@@ -67,8 +70,9 @@ class Looking:
 
     def told(self, last_id: int) -> None:
         """Notes an announcement that outcomes are durable up to ``last_id``."""
-        if last_id > self._told:
+        if self._several or last_id > self._told:
             self._told = last_id
+            self._news = self._several
             self.wake.set()
 
     def outcomes_due(self, through: int, *, unresolved: bool = True) -> bool:
@@ -80,9 +84,11 @@ class Looking:
         """
         now = self._clock()
         pause = OUTCOMES_S if self._announcers else 0.0 if unresolved else self._rarely
-        due = self._told > through or _over(self._outcomes_at, pause, now)
+        told = self._news if self._several else self._told > through
+        due = told or _over(self._outcomes_at, pause, now)
         if due:
             self._outcomes_at = now
+            self._news = False
         return due
 
     def requests_due(self) -> bool:

@@ -70,6 +70,7 @@ from kainite.owner.owner_tasks import OwnerTasks
 from kainite.owner.reading_turn import ReadingTurn
 from kainite.owner.refit import READ_EVERY_S, Refitting
 from kainite.owner.room import OwnersRoom
+from kainite.owner.target_outcomes import assignment_entries
 from kainite.owner.turn_lag import HeldTurn, TurnLag
 from kainite.owner.unit_metrics import UnitMetrics
 from kainite.owner.upkeep import LogUpkeep
@@ -117,7 +118,7 @@ class LogOwner:
         self._turns = TurnLag(self._watermark, uow, clock)
         self._reading_turn = ReadingTurn(self._watermark, self._turns, settings, clock)
         self._ending = Ending(self._watermark, uow)
-        self.looking = Looking(clock, settings.poll)
+        self.looking = Looking(clock, settings.poll, several=bool(settings.targets))
         self._upkeep = LogUpkeep(
             store, settings, uow, mounted, audit, self._waiting, self._watermark.reported, self.looking
         )
@@ -166,6 +167,8 @@ class LogOwner:
         owner = cls(store, settings, uow, mounted, state, audit, clock, meter)
         owner._start()
         try:
+            if state.targets.assignment != settings.targets:
+                await owner.write(lambda state: assignment_entries(state, settings.targets))
             yield owner
         finally:
             await owner._close()

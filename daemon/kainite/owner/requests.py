@@ -126,14 +126,18 @@ def _retry(
             "catalogueFile again if one is used, and retry it"
         )
     outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause=f"retried by {request.get('by', 'somebody')}")
-    return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again"})
+    failed = ", ".join(state.targets.with_status(unit.tid, UnitStatus.FAILED))
+    where = f" in {failed}" if failed else ""
+    return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again{where}"})
 
 
 def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> RequestDecision:
     by = f"discarded by {request.get('by', 'somebody')}"
-    if unit.status is UnitStatus.FAILED:
+    if unit.status is UnitStatus.FAILED and state.targets.has_only_failed(unit.tid):
         outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=by)
-        return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded"})
+        has_it = ", ".join(state.targets.with_status(unit.tid, UnitStatus.COMMITTED))
+        stays = f"; its part in {has_it} is applied, and stays" if has_it else ""
+        return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} is discarded{stays}"})
     asked = {
         "result": ASKED,
         "message": f"unit {unit.uow} is {unit.status}: before its next micro-batch the apply job discards it, unless "

@@ -20,6 +20,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from kainite.base.clock import epoch_ms
@@ -30,17 +31,19 @@ from kainite.log.collecting.reported_shards import ReportedShards
 from kainite.log.collecting.unit_entries import RELEASED
 from kainite.log.collecting.waiting import Waiting
 from kainite.log.contract import LogStore
-from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind, StatusMeta
+from kainite.log.format.entry import SNAPSHOT, SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_of, outcomes_partition
+from kainite.log.state.target_parts import through_of
 from kainite.owner.answering import Answering, AskedOwner
 from kainite.owner.audit.trail import AuditTrail, audited
 from kainite.owner.entry_writer import EntryWriter
 from kainite.owner.looking import Looking
 from kainite.owner.mount import Mount
 from kainite.owner.names import NamesMove, deletable, next_move
+from kainite.owner.target_outcomes import copied
 from kainite.settings import LogSettings, UowSettings
 
 _logger = logging.getLogger(__name__)
@@ -141,13 +144,13 @@ class LogUpkeep:
         return state.next_id - state.snapshot_since > max(self._settings.snapshot_entries, units)
 
     async def _take_outcomes(self, owner: AskedOwner) -> None:
-        partition = outcomes_partition(self._settings.partition)
-        first_id = owner.state.through + 1
-        batches = await asyncio.to_thread(_read_all, self._store, partition, first_id)
-        if batches:
-            outcomes = outcomes_of(batches, first_id)
-            through = batches[-1].last_id
-            await owner.write(lambda state: _status(state, StatusMeta(outcomes, through)))
+        for target in owner.state.targets.assignment.names or ("",):
+            partition = outcomes_partition(self._settings.partition, target)
+            first_id = through_of(target, owner.state.through, owner.state.targets) + 1
+            batches = await asyncio.to_thread(_read_all, self._store, partition, first_id)
+            if batches:
+                outcomes, through = outcomes_of(batches, first_id), batches[-1].last_id
+                await owner.write(partial(copied, target=target, outcomes=outcomes, through=through))
 
     async def _move_names(self, owner: AskedOwner) -> None:
         recent = owner.state.recent
@@ -196,12 +199,6 @@ class LogUpkeep:
 
 def _read_all(store: LogStore, partition: str, first_id: int) -> list[Batch]:
     return list(store.read_batches(partition, first_id, data=False, strong=True))
-
-
-def _status(state: FoldedLog, meta: StatusMeta) -> Sequence[Entry]:
-    journal = Journal(state, epoch_ms())
-    journal.write(EntryKind.STATUS, meta)
-    return journal.entries
 
 
 async def _control(owner: EntryWriter, meta: ControlMeta, data: bytes) -> int:

@@ -184,10 +184,11 @@ class PositionAnswer(PeerMessage, frozen=True):
 
 class ReadingRequest(PeerMessage, frozen=True):
     """Attributes: backlog: why the log takes no more records from the shards; empty while it takes them; hold_ms: as
-    :attr:`~kainite.log.client.LogClient.hold_ms`."""
+    :attr:`~kainite.log.client.LogClient.hold_ms`; awaited: whether a unit of work waits for the reading alone."""
 
     backlog: str
     hold_ms: Natural | None = None
+    awaited: bool = False
 
 
 class ReadingAnswer(PeerMessage, frozen=True):

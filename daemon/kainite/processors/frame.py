@@ -8,6 +8,8 @@ between a ``processRecords`` request and its status; the Java MultiLangDaemon sk
 State: the shard's name and the time of the last checkpoint. A crash loses nothing: records after
 the last checkpoint are delivered again, emitted again, and recognised by Kainite.
 
+The library reads through :mod:`kainite.processors.requests`, which decodes a batch in its place.
+
 The table says what becomes of each failure:
 
 =============================================  ====================================================
@@ -28,7 +30,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TextIO, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 from amazon_kclpy import kcl, messages
@@ -36,12 +38,16 @@ from amazon_kclpy.checkpoint_error import CheckpointError
 from amazon_kclpy.v3 import processor
 
 from kainite.base.errors import KainiteError
+from kainite.base.garbage import collect_rarely
 from kainite.base.value_class import value_class
 from kainite.child.json_lines.dialect import MAX_EMITTED, MAX_LINE
+from kainite.processors.requests import Answers, DeliveredRecord, Requests
 
 CHECKPOINT_EVERY_S: Final = 1.0
 DELTAS_PER_LINE: Final = 1000
 LINE_BYTES: Final = 4 * 2**20
+READ_BYTES: Final = 2**20
+"""Bytes of requests that are read at once: as many as a pipe holds."""
 AROUND: Final = 64
 """More bytes than a line has around an object."""
 ROOM_FOR_CAUSES: Final = 16 * 2**20
@@ -99,7 +105,13 @@ Expect: TypeAlias = Callable[[Sequence[Record]], None]
 
 def run(transform: Transform, expect: Expect = lambda records: None) -> None:
     """Runs the record processor of one shard, until the daemon closes stdin."""
-    kcl.KCLProcess(DeltaProcessor(transform, sys.stdout, expect=expect)).run()
+    collect_rarely()
+    answers = sys.stdout.buffer
+    emitting = DeltaProcessor(transform, answers, expect=expect)
+    with open(sys.stdin.fileno(), "rb", buffering=READ_BYTES, closefd=False) as lines:
+        requests = Requests(lines, answers, lambda records: emitting.process(records, conversation.checkpointer))
+        conversation = kcl.KCLProcess(emitting, requests)
+        conversation.run()
 
 
 class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kclpy is not typed
@@ -108,7 +120,7 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
     def __init__(
         self,
         transform: Transform,
-        output: TextIO,
+        output: Answers,
         clock: Callable[[], float] = time.monotonic,
         expect: Expect = lambda records: None,
     ) -> None:
@@ -123,9 +135,15 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
         self._shard = initialize_input.shard_id
 
     def process_records(self, process_records_input: messages.ProcessRecordsInput) -> None:
+        self.process(process_records_input.records, process_records_input.checkpointer)
+
+    def process(
+        self, records: Sequence[messages.Record] | Sequence[DeliveredRecord], checkpointer: kcl.Checkpointer
+    ) -> None:
+        """Emits the deltas of a batch; ends the process where that is not possible."""
         try:
-            for line in _emit_lines(self._emitted(process_records_input.records)):
-                self._output.write(f"{line}\n")
+            for line in _emit_lines(self._emitted(records)):
+                self._output.write(line)
         except Exception as error:
             # kclpy reports success for a batch whose processor raised, and its records would be
             # skipped. Only an exit gets them delivered again.
@@ -134,7 +152,7 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
             traceback.print_exc()
             sys.exit(1)
         if self._clock() - self._checkpointed >= CHECKPOINT_EVERY_S:
-            self._checkpoint(process_records_input.checkpointer)
+            self._checkpoint(checkpointer)
 
     def lease_lost(self, lease_lost_input: messages.LeaseLostInput) -> None:
         pass
@@ -145,12 +163,13 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
     def shutdown_requested(self, shutdown_requested_input: messages.ShutdownRequestedInput) -> None:
         self._checkpoint(shutdown_requested_input.checkpointer, tries=LAST_TRIES)
 
-    def _emitted(self, records: Sequence[messages.Record]) -> Iterator[Emitted]:
+    def _emitted(self, records: Sequence[messages.Record] | Sequence[DeliveredRecord]) -> Iterator[Emitted]:
+        shard = self._shard
         batch = [
             Record(
                 one.binary_data,
                 one.partition_key,
-                f"{self._shard}:{one.sequence_number}.{one.sub_sequence_number}",
+                f"{shard}:{one.sequence_number}.{one.sub_sequence_number}",
                 one.timestamp_millis / 1000,
             )
             for one in records
@@ -175,31 +194,37 @@ class DeltaProcessor(processor.RecordProcessorBase):  # type: ignore[misc]  # kc
                 time.sleep(TRY_AGAIN_S)
 
 
-def _emit_lines(emitted: Iterator[Emitted]) -> Iterator[str]:
+def _emit_lines(emitted: Iterator[Emitted]) -> Iterator[bytes]:
     """Yields the ``emit`` lines of one call, of at most :data:`DELTAS_PER_LINE` objects and, but for a single object,
     about :data:`LINE_BYTES` each.
 
     The daemon ends a child whose line, or whose answer to one call, is too long, and would deliver the batch again and
     again. So an object that does not fit fails its unit, with the reason, and the shard goes on.
     """
-    objects: list[str] = []
+    objects: list[bytes] = []
     size, room = 0, MAX_EMITTED - ROOM_FOR_CAUSES
     for one in emitted:
         text = _json(one)
-        if len(text) > (allowed := min(MAX_LINE - AROUND, room)):
-            text = _json(_too_long(one, len(text), allowed))
-        room -= len(text) + AROUND
-        if objects and (len(objects) == DELTAS_PER_LINE or size + len(text) > LINE_BYTES):
+        length = len(text)
+        if length > LINE_BYTES or length > room:
+            text = _fitting(one, text, min(MAX_LINE - AROUND, room))
+            length = len(text)
+        room -= length + AROUND
+        if objects and (len(objects) == DELTAS_PER_LINE or size + length > LINE_BYTES):
             yield _line(objects)
             objects, size = [], 0
         objects.append(text)
-        size += len(text)
+        size += length
     if objects:
         yield _line(objects)
 
 
-def _line(objects: Sequence[str]) -> str:
-    return f'{{"action":"emit","deltas":[{",".join(objects)}]}}'
+def _line(objects: Sequence[bytes]) -> bytes:
+    return b'{"action":"emit","deltas":[%b]}\n' % b",".join(objects)
+
+
+def _fitting(one: Emitted, text: bytes, allowed: int) -> bytes:
+    return text if len(text) <= allowed else _json(_too_long(one, len(text), allowed))
 
 
 def _too_long(one: Emitted, length: int, allowed: int) -> Emitted:
@@ -211,7 +236,7 @@ def _too_long(one: Emitted, length: int, allowed: int) -> Emitted:
     return {"uow": one["uow"], "refused": {"cause": cause}}
 
 
-def _json(value: Json) -> str:
+def _json(value: Json) -> bytes:
     """Returns a value as JSON, ASCII only.
 
     The fast way is taken where it comes to the same JSON: it escapes no characters, writes null for what is no number,
@@ -219,8 +244,8 @@ def _json(value: Json) -> str:
     """
     try:
         text = orjson.dumps(value, option=_AS_JSON)
-        if text.isascii() and b"null" not in text:
-            return text.decode()
+        if text.isascii() and (b"null" not in text or orjson.loads(text) == value):
+            return text
     except TypeError:
         pass
-    return json.dumps(value, separators=(",", ":"))
+    return json.dumps(value, separators=(",", ":")).encode()

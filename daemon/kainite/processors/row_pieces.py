@@ -1,4 +1,4 @@
-"""Joins the rows that ``kainite-extract-postgresql`` has split into pieces (``kainite.capture.postgresql.row_pieces``).
+"""Joins the rows that ``kainite-extract-postgresql`` has split into pieces (``kainite.capture.row_pieces``).
 
 The extractor puts a row's pieces before the change's own record, the main record, with the key of its shard. So nearly
 always the record processor has seen all of them when the main record comes, and the latest pieces are remembered:

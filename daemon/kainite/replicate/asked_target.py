@@ -30,7 +30,7 @@ def giving_up(configured: Settings) -> Callable[[], None]:
 def _of_the_replica(configured: Settings, function: str) -> Callable[..., Any] | None:
     """Returns a function of a replica's target, with the target and the log's name filled in."""
     target = configured.apply.target
-    if target is None or not configured.log.enabled or kind_of(target).name != "postgresql":
+    if target is None or configured.of_targets or not configured.log.enabled or kind_of(target).name != "postgresql":
         return None
     try:
         found = kind_of(target).part(function)

@@ -19,6 +19,7 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.ends import ReplicaEnds
 from kainite.settings import ExtractOffsets, Settings
 from kainite.settings.kinds.target_kinds import kind_of
+from kainite.settings.targets import require_one_target
 from kainite.targets.postgresql.address import libpq_url
 
 EXTRACTORS: Final = (PROGRAM, "kainite.capture.postgresql.command")
@@ -35,6 +36,7 @@ def ends_of(configured: Settings) -> ReplicaEnds:
         SettingsError: the extractor is another program, or the target no PostgreSQL database, or the offset is kept
             elsewhere than in ``extractorOffsetFile``.
     """
+    require_one_target(configured, "kainite replicate")
     target = configured.apply.target
     if target is None or kind_of(target).name != "postgresql":
         raise SettingsError(f"{configured.path}: kainite replicate needs a target that begins with postgresql://")

@@ -15,7 +15,7 @@ import psycopg
 from psycopg import sql
 
 from kainite.base.errors import LogRequestError
-from kainite.processors.postgresql_texts import as_json
+from kainite.processors.postgresql_texts import as_json, conversions
 from kainite.replicate.compared_tables import ComparedTable, row_query
 from kainite.replicate.ends import source_session
 from kainite.replicate.known_rows import Explanation
@@ -83,7 +83,7 @@ def _delta(session: psycopg.Connection, table: ComparedTable, row: RowReport) ->
         return Delta(table.name, Operation.DELETE, dict(row.key), {}, {}, may_miss=True)
     values = [result.get_value(0, place) for place in range(len(table.columns))]
     texts = {name: None if value is None else value.decode() for name, value in zip(table.columns, values, strict=True)}
-    new = as_json(texts, {name: result.ftype(place) for place, name in enumerate(table.columns)})
+    new = as_json(texts, conversions({name: result.ftype(place) for place, name in enumerate(table.columns)}))
     return Delta(table.name, Operation.UPSERT, {name: new[name] for name in table.key_columns}, new, {})
 
 

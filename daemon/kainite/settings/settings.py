@@ -49,6 +49,9 @@ class Settings:
         options: the command line's settings, for reading the file again.
         of_streams: what the file sets for one stream (``stream.NAME.KEY``): by the stream's name, values by section and
             field; :mod:`kainite.settings.several` applies them.
+        of_targets: what the file sets for one target (``target.NAME.KEY``), as ``of_streams``; empty where there is one
+            target; :mod:`kainite.settings.targets` applies it.
+        target_name: the one of several targets that these settings are for; empty for the application's own.
     """
 
     path: Path | None
@@ -69,3 +72,5 @@ class Settings:
     warnings: tuple[str, ...] = ()
     options: tuple[str, ...] = field(default=(), repr=False)
     of_streams: Mapping[str, Mapping[tuple[str, str], Any]] = field(default_factory=dict, repr=False)
+    of_targets: Mapping[str, Mapping[tuple[str, str], Any]] = field(default_factory=dict, repr=False)
+    target_name: str = ""

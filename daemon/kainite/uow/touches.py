@@ -84,9 +84,16 @@ class TouchedSoFar(msgspec.Struct, array_like=True):
 
     def with_(self, more: Touched, deltas: int, before: int) -> Touched:
         """Returns what the unit would touch with further deltas; this value stays. Arguments as in :meth:`add`."""
-        grown = self.copy()
-        grown.add(more, deltas, before)
-        return grown.frozen()
+        scheme = self.scheme
+        if deltas:
+            scheme = merged(scheme, more.scheme) if before else more.scheme
+        return Touched(
+            more.written | self.written,
+            more.read | self.read,
+            _sorted(self.tables.union(more.tables)),
+            _sorted(self.unsigned.union(more.unsigned)),
+            scheme,
+        )
 
     def frozen(self) -> Touched:
         """Returns the value as it is now."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kainite.log.state.summary import LogSummary, UnitFigure
+from kainite.log.state.summary import LogSummary, TargetFigure, UnitFigure
 from kainite.observe.check import Check, Level, spoken
 
 LATE_S: Final = 60.0
@@ -15,7 +15,7 @@ LATE_S: Final = 60.0
 
 
 def unit_checks(summary: LogSummary, now_ms: int, unit_timeout: float, file: str = "FILE") -> tuple[Check, ...]:
-    """Returns the checks on failed, blocked, delayed, waiting and collecting units, and on the room for more.
+    """Returns the checks on failed, blocked, delayed, waiting and collecting units, on room for more, and on targets.
 
     Args:
         summary: the log's figures.
@@ -30,6 +30,7 @@ def unit_checks(summary: LogSummary, now_ms: int, unit_timeout: float, file: str
         _applying(summary, now_ms, file),
         _collecting(summary, now_ms, unit_timeout, file),
         _room(summary, file),
+        *(_of_target(target, file) for target in summary.targets),
     )
 
 
@@ -104,6 +105,14 @@ def _applying(summary: LogSummary, now_ms: int, file: str) -> Check:
         return Check("applying", Level.OK, waits)
     remedy = f"is the apply job running, and does it reach the target? kainite apply -p {file}"
     return Check("applying", Level.BROKEN, waits, remedy)
+
+
+def _of_target(target: TargetFigure, file: str) -> Check:
+    name, waits = f"target.{target.name}", f"{counted(target.waiting)} not applied there"
+    if not target.failed:
+        return Check(name, Level.OK, waits if target.waiting else "every unit is applied there")
+    remedy = f"kainite log show -p {file} --target {target.name} --status failed"
+    return Check(name, Level.DEGRADED, f"{waits}, {counted(target.failed)} of them failed", remedy)
 
 
 def _collecting(summary: LogSummary, now_ms: int, unit_timeout: float, file: str) -> Check:

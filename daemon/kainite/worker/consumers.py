@@ -51,6 +51,11 @@ class Consumers:
         """Returns the reading of each shard that has a consumer."""
         return {lease.shard_id: consumer.reading for lease, (consumer, _) in self._running.items()}
 
+    def read_again(self) -> None:
+        """Makes those readers read sooner that do not know whether they have read all: a unit of work waits for it."""
+        for consumer, _ in self._running.values():
+            consumer.reading.read_again()
+
     async def follow_leases(self) -> None:
         """Starts a consumer for each lease gained; ends it when the lease is lost or handed over. Runs until cancelled.
 

@@ -41,7 +41,7 @@ from kainite.peers.sharing.lease_holders import LeaseHolders
 from kainite.peers.sharing.shared_log import SharedLog, open_shared_log
 from kainite.settings import MetricsLevel, Settings
 from kainite.store.dynamodb import DynamoDBStore
-from kainite.uow.catalogue.load import load_catalogue
+from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.current_catalogue import CurrentCatalogue
 from kainite.worker.aws_threads import aws_threads, leave_unanswered_calls
 from kainite.worker.file_limit import needed
@@ -82,8 +82,8 @@ async def serve(settings: Settings, stop: asyncio.Event, beside: Beside, reload:
     """
     # A daemon of the same settings file is another member.
     settings = replace(settings, log=replace(settings.log, owner=f"{settings.log.owner} serve"))
-    log, apply = settings.log, settings.apply
-    load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
+    log = settings.log
+    load = partial(catalogue_of, settings)
     with aws_threads(), contextlib.suppress(StoppedError):
         catalogue = CurrentCatalogue(load, await wait_out(load, stop, "the target, for its tables"))
         dynamodb = aws.client("dynamodb", settings.aws)

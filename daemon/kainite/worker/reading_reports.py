@@ -1,6 +1,7 @@
 """Tells the log's owner how far this daemon's shards are read: a unit whose parts are unread does not time out or end.
 
-The daemon reports once a second, and when the owner asks because a unit waits for nothing else.
+The daemon reports once a second, and when the owner asks because a unit waits for nothing else. Then readers also read
+again that have had records last (:mod:`kainite.kinesis.read.polling`).
 
 While the lease table does not answer, the daemon reports nothing: shards may have ended since its last scan, and others
 begun. Its report would replace the reports of daemons whose scan is younger. Nor does it report while a stream that its
@@ -37,13 +38,14 @@ async def report_reading(
         all_open: tells whether each stream that the settings name is open.
     """
     log.reading = partial(_reading, keeper, consumers, all_open)
+    log.latest_reading.read_again = consumers.read_again
     try:
         while True:
             if (report := log.reading()) is not None:
                 log.report(report)
             await asyncio.sleep(EVERY_S)
     finally:
-        log.reading = None
+        log.reading = log.latest_reading.read_again = None
 
 
 def _reading(keeper: LeaseKeeper, consumers: Consumers, all_open: Callable[[], bool]) -> ReadingReport | None:

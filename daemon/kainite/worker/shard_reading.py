@@ -83,6 +83,11 @@ class ShardReading:
         assert self._source is not None
         return await self._source.ahead.next()
 
+    def read_again(self) -> None:
+        """Makes the reader read sooner, if it does not know whether it has read all."""
+        if self._source is not None:
+            self._source.ahead.wanted.set()
+
     async def close(self) -> None:
         """Ends the reading; may be called again."""
         source, self._source = self._source, None

@@ -135,11 +135,10 @@ async def open_units_of_work(
     from kainite.peers.sharing.shared_log import open_shared_log
     from kainite.store.dynamodb import DynamoDBStore
     from kainite.uow.admission import Admission
-    from kainite.uow.catalogue.load import load_catalogue
+    from kainite.uow.catalogue.several import catalogue_of
     from kainite.uow.current_catalogue import CurrentCatalogue
 
-    apply = settings.apply
-    load = partial(load_catalogue, settings.uow.catalogue_file, apply.target, apply.schemas)
+    load = partial(catalogue_of, settings)
     reading = group.create_task(wait_out(load, stop, "the target, for its tables"), name="catalogue")
     store = DynamoDBStore(dynamodb, settings.log.table)
     audit = await asyncio.to_thread(open_audit, settings.log, settings.aws)

@@ -37,6 +37,7 @@ class ApplyEnvironment:
             log in the store.
         adopts: whether the target is taken as it is, whatever the log has as committed.
         stops: the requests of comparisons that the job stops for; None for a target that has none.
+        name: the target's name, where the log has several; empty for the only one.
     """
 
     settings: ApplySettings
@@ -52,6 +53,7 @@ class ApplyEnvironment:
     feed: LogFeed | None = None
     adopts: bool = False
     stops: StopRequests | None = None
+    name: str = ""
 
 
 @dataclass(slots=True)

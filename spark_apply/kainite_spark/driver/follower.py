@@ -1,6 +1,6 @@
 """Follows the main log for the apply job.
 
-The follower folds the log (:mod:`kainite.log.state.folded`); only the folded log keeps the facts of a unit. The
+The follower folds the log (:mod:`kainite.log.state.followed`); only the folded log keeps the facts of a unit. The
 follower also tells :class:`~kainite_spark.plan.backlog.Backlog`
 
 * of schemes of signatures (SCHEME);
@@ -27,27 +27,35 @@ the state after id n is the fold of the log up to n, whatever the feed left out,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final
 
-from kainite.base.errors import LogCorruptError
+from kainite.base.errors import LogCorruptError, SettingsError
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import (
     Batch,
+    ControlMeta,
     FragmentMeta,
+    Meta,
     OperationMeta,
     Outcome,
+    RefitMeta,
     SchemeMeta,
     StatusMeta,
+    TargetMeta,
     UnitMeta,
     UnitStatus,
 )
-from kainite.log.state.folded import FoldedLog
+from kainite.log.state.followed import FollowedLog
 from kainite.log.state.loading import load_state
+from kainite.log.state.target_parts import seen_by, through_of, units_of
 from kainite.log.state.unit_state import RESOLVED, UnitState
 from kainite.peers.feed.buffer import EVERYTHING
 from kainite.peers.feed.following import LogFeed
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog
+
+_FAILED: Final = UnitStatus.FAILED
 
 
 class LogFollower:
@@ -59,6 +67,7 @@ class LogFollower:
         new_backlog: returns the empty backlog of a folded log's units.
         feed: brings new entries; None means that all entries are read from the store.
         payloads: keeps the deltas that the feed brings.
+        target: the target's name, where the log has several; empty for the only one.
     """
 
     def __init__(
@@ -68,13 +77,15 @@ class LogFollower:
         new_backlog: Callable[[Mapping[int, UnitState]], Backlog] = Backlog,
         feed: LogFeed | None = None,
         payloads: Payloads | None = None,
+        target: str = "",
     ) -> None:
+        self._target = target
         self._store = store
         self._partition = partition
         self._new_backlog = new_backlog
         self._feed = feed
         self._payloads = payloads or Payloads(0)
-        self._state = FoldedLog()
+        self._state = FollowedLog()
         self._backlog = new_backlog(self._state.units)
         self.schemes = 0
         """How many new schemes of signatures came since the start."""
@@ -102,7 +113,12 @@ class LogFollower:
     @property
     def through(self) -> int:
         """Returns the id up to which the owner has copied our outcomes."""
-        return self._state.through
+        return through_of(self._target, self._state.through, self._state.targets)
+
+    def only(self, units: Iterable[UnitState]) -> Mapping[int, tuple[str, ...]]:
+        """Returns this target's tables, for each of these units that has tables in another target too."""
+        parts = ((unit.tid, self._state.targets.units.get(unit.tid, {})) for unit in units if self._target)
+        return {tid: of[self._target].tables for tid, of in parts if len(of) > 1}
 
     def start(self, outcomes_from: Callable[[int], Iterable[Outcome]] = lambda _: ()) -> None:
         """Reads the log up to its present tail, and makes the backlog of its units.
@@ -111,15 +127,16 @@ class LogFollower:
             outcomes_from: returns this job's outcomes from an id of the outcomes partition on, to be applied to the
                 fold.
         """
-        self._state = load_state(self._store, self._partition, strong=True)
+        self._state = FollowedLog(load_state(self._store, self._partition, strong=True))
         self._backlog = self._new_backlog(self._state.units)
         for scheme_id, scheme in self._state.schemes.items():
             self._backlog.know(scheme_id, scheme)
+        self._check_targets()
         since = {outcome.tid: outcome for outcome in outcomes_from(self.through + 1)}
-        for tid, unit in self._state.units.items():
-            latest = unit.settled(since[tid]) if tid in since else unit
+        for unit in units_of(self._target, self._state.units, self._state.targets):
+            latest = unit.settled(since[unit.tid]) if unit.tid in since else unit
             if not latest.resolved:
-                self._backlog.add(tid, latest.status, latest.cause)
+                self._backlog.add(unit.tid, latest.status, latest.cause)
 
     def poll(self, *, strong: bool = False) -> bool:
         """Folds new entries; returns False if the owner truncated entries before they were read: call :meth:`start`.
@@ -164,26 +181,80 @@ class LogFollower:
     def _fold(self, batch: Batch) -> None:
         """Folds the entries of a batch that are new, and tells the backlog of each."""
         for tid, entry in batch.entries_from(self.next_id):
+            retried = self._retried(entry.meta) if isinstance(entry.meta, StatusMeta) else ()
+            changing = self._changing(entry.meta) if self._target else None
             self._state.apply(tid, entry, batch.time_ms)
+            if changing is not None:
+                self._changed(*changing)
             if isinstance(entry.meta, SchemeMeta):
                 self.schemes += 1
                 self._backlog.know(entry.meta.scheme, self._state.schemes[entry.meta.scheme])
             elif isinstance(entry.meta, UnitMeta):
-                unit = self._state.units[tid]
-                self._backlog.add(tid, unit.status, unit.cause)
+                if (unit := self._seen(tid)) is not None:
+                    self._backlog.add(tid, unit.status, unit.cause)
             elif isinstance(entry.meta, FragmentMeta) and (late := self._state.failed(entry.meta.uow)) is not None:
                 self._backlog.widen(late.tid, entry.touched)
             elif isinstance(entry.meta, StatusMeta):
-                self._decided(entry.meta)
+                self._decided(entry.meta, retried)
+            elif isinstance(entry.meta, TargetMeta) and entry.meta.target == self._target:
+                self._forget_resolved(entry.meta.outcomes)
+            elif isinstance(entry.meta, ControlMeta):
+                self._check_targets()
 
-    def _decided(self, status: StatusMeta) -> None:
+    def _seen(self, tid: int) -> UnitState | None:
+        """Returns an unresolved unit as this target has it; None where this target has nothing of it to do."""
+        unit = self._state.units.get(tid)
+        return None if unit is None else seen_by(self._target, unit, self._state.targets)
+
+    def _changing(self, meta: Meta) -> tuple[int, bool] | None:
+        """Returns the failed unit of which an entry may change the tables, and whether this target has some of them."""
+        late = self._state.failed(meta.uow) if isinstance(meta, FragmentMeta) else None
+        tid = meta.unit if isinstance(meta, RefitMeta) else late.tid if late is not None else None
+        return None if tid is None else (tid, self._seen(tid) is not None)
+
+    def _changed(self, tid: int, before: bool) -> None:
+        """Adds a failed unit of which this target has some table now; drops one of which it has none any more."""
+        seen = self._seen(tid)
+        if seen is not None and not before:
+            self._backlog.add(tid, seen.status, seen.cause)
+        elif seen is None and before:
+            self._backlog.forget_resolved((tid,))
+
+    def _check_targets(self) -> None:
+        """Refuses a log of several targets where the job serves the only one.
+
+        Raises:
+            SettingsError: the log has several targets, and this job was started for one without a name.
+        """
+        if self._state.targets.assignment and not self._target:
+            names = ", ".join(self._state.targets.assignment.names)
+            raise SettingsError(
+                f"the log's units belong to several targets ({names}), and this settings file names one alone: start"
+                " the apply job with the settings file of the daemons, and --target NAME"
+            )
+
+    def _retried(self, status: StatusMeta) -> Collection[int]:
+        """Returns the units that a person's decision retries in this target: by the log they failed there before it.
+
+        A unit that failed in this target after the person looked, and failed in another one before, is not among them:
+        the log shows it as failed here only after the decision, so a discard of it must find that no job tries it.
+        """
+        if status.through is not None:
+            return ()
+        seen = [self._seen(one.tid) for one in status.outcomes if one.status is UnitStatus.IN_PROGRESS]
+        return {unit.tid for unit in seen if unit is not None and (not self._target or unit.status is _FAILED)}
+
+    def _forget_resolved(self, outcomes: Iterable[Outcome]) -> None:
+        self._backlog.forget_resolved(one.tid for one in outcomes if one.status in RESOLVED)
+
+    def _decided(self, status: StatusMeta, retried: Collection[int]) -> None:
         """Applies what a person or an apply job has decided; a unit that we resolved ourselves does not change."""
         # The folded log has forgotten all resolved units, so the backlog forgets them all before it looks one up.
-        self._backlog.forget_resolved(one.tid for one in status.outcomes if one.status in RESOLVED)
+        self._forget_resolved(status.outcomes)
         if status.through is not None:
             return  # outcomes of an apply job: what it found to be failed or blocked, we find out ourselves
         for outcome in status.outcomes:
-            if outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._backlog.failed:
+            if outcome.tid in retried and outcome.tid in self._backlog.failed:
                 self._backlog.retry(outcome.tid)
             elif outcome.status is UnitStatus.DISCARDING:
                 self._backlog.withdraw(outcome.tid, outcome.cause)

@@ -27,7 +27,7 @@ crash                   next start
 before the fence        nothing has happened
 before or in the run    some units are in the target with their acknowledgements: they are tried
                         again, found applied, and reported as committed
-before the outcomes     the same as in the run
+before the outcomes     the same as in the run; commits may wait for their outcomes (:data:`OUTCOMES_EVERY_S`)
 after the outcomes      the outcomes are read back and laid over the folded log
 before a unit fails     the fence is closed, or not: the unit is tried twice again
 before a discard        the fence is closed, or not: the log shows the unit as discarding, so the target is
@@ -47,6 +47,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -94,6 +95,13 @@ TELL_EVERY_S = 60.0
 TIDY_EVERY = 50
 """Micro-batches after which acknowledgements and outcomes without further use are deleted."""
 
+REST_BEFORE_TIDYING_S = 5.0
+"""The least time, in seconds, from one deletion to one that is made only because no unit waits."""
+
+OUTCOMES_EVERY_S = 1.0
+"""The least time, in seconds, from one append of outcomes to one that has a few commits alone. Each append costs the
+job, the log's owner and the store two writes and two reads. Nothing waits for commits but the log's own room."""
+
 
 class ApplyJob:
     """Applies the units of one log partition to one target.
@@ -123,7 +131,7 @@ class ApplyJob:
             SparkStalledError: no task of a Spark job ran.
         """
         environment = self._environment
-        name = outcomes_partition(environment.partition)
+        name = outcomes_partition(environment.partition, environment.name)
         environment.health.enter(JobStage.STANDBY)
         mounted = mount_outcomes(
             environment.store, name, environment.owner, environment.settings.lease, self._stop, self._watch
@@ -153,7 +161,9 @@ class _ApplyLoop:
         new_backlog = functools.partial(
             Backlog, policy=self._settings.on_failure, consistency=self._settings.consistency
         )
-        self._follower = LogFollower(environment.store, environment.partition, new_backlog, environment.feed, payloads)
+        self._follower = LogFollower(
+            environment.store, environment.partition, new_backlog, environment.feed, payloads, environment.name
+        )
         self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
         self._stop_point = StopPoint(environment.stops, outcomes.generation)
         self._schemes = 0
@@ -161,6 +171,7 @@ class _ApplyLoop:
         self._paused: OperationMeta | None = None
         self._failures = 0
         self._untidy = 0
+        self._tidied = self._told_outcomes = -math.inf
         self._trouble_since = ""
         self._told = 0.0
 
@@ -182,6 +193,7 @@ class _ApplyLoop:
             logging.INFO,
             "apply job started",
             partition=self._environment.partition,
+            target=self._environment.name or None,
             generation=self._outcomes.generation,
             next_id=self._follower.next_id,
             waiting=self._backlog.waiting,
@@ -215,6 +227,7 @@ class _ApplyLoop:
             else:
                 self._wait(min(pause, self._stop_point.longest_wait))
                 pause = min(pause * 1.5, max(idle, LONGEST_IDLE_S))
+        patiently(self._write_all_down, self._stop)
         patiently(self._tidy, self._stop)
 
     def _wait(self, seconds: float) -> None:
@@ -230,14 +243,16 @@ class _ApplyLoop:
         self._outcomes.check()
         self._poll(strong=strong)
         selected = 0 if self._hold() else self._try_some()
-        self._write_down(self._backlog.take_changes())
+        if strong or not self._backlog.may_wait or time.monotonic() >= self._told_outcomes + OUTCOMES_EVERY_S:
+            self._write_all_down()
         self._metrics.sample(self._backlog, self._follower.next_id)
         feed = self._environment.feed
         followed = feed is not None and feed.is_following
         self._metrics.followed(followed)
         if not self._failures:
             self._environment.health.round(len(self._backlog.failed), followed=followed)
-        if self._untidy >= TIDY_EVERY or not selected:
+        rested = time.monotonic() >= self._tidied + REST_BEFORE_TIDYING_S
+        if self._untidy >= TIDY_EVERY or (not selected and rested):
             self._tidy()
         return selected
 
@@ -306,7 +321,7 @@ class _ApplyLoop:
             found = "unit was applied before it could be discarded" if tid in committed else "unit discarded"
             unit = self._follower.units[tid]
             event(_LOG, logging.WARNING, found, **unit_fields(unit.uow, tid, unit.tables), cause=cause)
-        self._write_down(self._backlog.take_changes())
+        self._write_all_down()
 
     def _stop_at_failure(self) -> None:
         if self._settings.on_failure is not OnFailure.STOP or not self._backlog.failed:
@@ -321,7 +336,7 @@ class _ApplyLoop:
         """Runs a micro-batch, and gives the outcomes of its units to the backlog."""
         started = time.monotonic()
         with self._metrics.timing(metric.MICRO_BATCH_TIME):
-            run = self._micro_batches.run(selection)
+            run = self._micro_batches.run(selection, self._follower.only(selection.units))
         self._metrics.ran(run.results)
         self._backlog.settle(run.outcomes, time.monotonic())
         _tell_of_delays(selection, run.outcomes)
@@ -345,11 +360,16 @@ class _ApplyLoop:
             waits = (unit.tid for unit in selection.units if unit.tid not in known)
             self._backlog.waits_for(waits, f"waits since {self._trouble_since}: {run.problem}")
 
+    def _write_all_down(self) -> None:
+        """Makes all outcomes durable that are not yet."""
+        self._write_down(self._backlog.take_changes())
+
     def _write_down(self, news: tuple[Outcome, ...]) -> None:
         """Makes changed outcomes of units durable, then tells the log's owner and the meter of them."""
         if news:
             with self._metrics.timing(metric.OUTCOMES_TIME):
                 self._outcomes.append(news, self._micro_batches.mark)
+            self._told_outcomes = time.monotonic()
             self._metrics.resolved(news)
             self._announce()
         # A unit that is in progress again, after a retry or a release, has no result yet.
@@ -404,8 +424,13 @@ class _ApplyLoop:
         )
 
     def _tidy(self) -> None:
-        """Deletes outcomes that the log's owner has copied, and acknowledgements of resolved units."""
+        """Deletes outcomes that the log's owner has copied, and acknowledgements of resolved units.
+
+        A unit's acknowledgement goes only when its outcome is durable: without both it would be applied again.
+        """
         if self._untidy and not self._paused:
+            self._write_all_down()
+            self._tidied = time.monotonic()
             self._outcomes.truncate(self._follower.through + 1)
             self._micro_batches.trim(min(self._backlog.unresolved(), default=self._follower.next_id))
             self._untidy = 0

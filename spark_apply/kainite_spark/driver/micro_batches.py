@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kainite.base.errors import KainiteError, TargetFencedError
@@ -86,12 +86,18 @@ class MicroBatches:
         """
         self._target.raise_generation(self._environment.ledger, self._generation, mark)
 
-    def run(self, selection: Selection) -> MicroBatchRun:
-        """Runs a micro-batch; each FAILED outcome of a serial one is final."""
+    def run(self, selection: Selection, only: Mapping[int, tuple[str, ...]] | None = None) -> MicroBatchRun:
+        """Runs a micro-batch; each FAILED outcome of a serial one is final.
+
+        Args:
+            selection: its units.
+            only: the tables of this target, for each of the units that has tables in another target too.
+        """
         fence = self._fresh_fence()
         parallelism = self._environment.runner.parallelism
         instances = self._environment.settings.instances or parallelism
         batch = self._payloads.given(plan(fence, selection, instances, parallelism))
+        batch = replace(batch, only=only or {})
         try:
             self._target.begin_micro_batch(fence, self._mark)
             self._confirmed(fence)

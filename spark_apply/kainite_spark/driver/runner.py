@@ -207,7 +207,7 @@ class SparkRunner:
         parts = slices.mapPartitions(functools.partial(_read_task, self._settings))
         if batch.shuffled:
             parts = parts.partitionBy(batch.instances, _identity)
-        options = self._settings.options.suited(alone=batch.alone, in_order=batch.in_order)
+        options = self._settings.options.suited(batch)
         return parts.mapPartitionsWithIndex(functools.partial(_apply_task, self._settings, batch.fence, options))
 
 

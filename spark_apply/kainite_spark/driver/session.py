@@ -21,7 +21,8 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -58,6 +59,7 @@ _QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1"
 
 _CONFIGURATION: Mapping[str, str] = {
     "spark.driver.extraJavaOptions": f"{_QUICK_COMPILER} -Dlog4j2.configurationFile={_LOG_FILE.as_uri()}",
+    "spark.python.daemon.module": "kainite_spark.executor.worker_daemon",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.worker.reuse": "true",
     "spark.ui.enabled": "false",
@@ -121,7 +123,18 @@ def require_java() -> None:
 def spark_context(
     master: str, name: str, stop: threading.Event | None = None, python: str | None = None
 ) -> Iterator[SparkContext]:
-    """Yields a Spark context, which takes about 10 s to start; Spark waits 60 s for a master that does not answer.
+    """Yields a Spark context, as :func:`spark_starting` does, once it has started."""
+    with spark_starting(master, name, stop, python) as started:
+        yield started()
+
+
+@contextlib.contextmanager
+def spark_starting(
+    master: str, name: str, stop: threading.Event | None = None, python: str | None = None
+) -> Iterator[Callable[[], SparkContext]]:
+    """Starts Spark beside the caller; yields a function that waits for the Spark context, and returns it.
+
+    The start takes some seconds; Spark waits 60 s for a master that does not answer.
 
     Args:
         master: a Spark master URL.
@@ -130,19 +143,28 @@ def spark_context(
         python: the executors' Python; None means the one in Spark's settings, or in the environment.
 
     Raises:
-        SparkUnavailableError: Spark cannot be started: no Java, no such master, or ``stop`` was set.
+        SparkUnavailableError: Spark cannot be started: no Java, no such master, or ``stop`` was set. The function
+            raises it too.
     """
     require_java()
     _choose_python(master, python)
     spark = SparkThread()
-    context, gateway = spark.call(partial(_start, master, name), _StartWatch(master, stop or threading.Event()).look)
-    if missing := unprotected(master, dict(context.getConf().getAll())):
-        event(_LOG, logging.WARNING, "the target's password travels unprotected between Spark's machines",
-              master=master, missing=", ".join(missing))  # fmt: skip
+    starting = spark.begin(partial(_start, master, name))
+
+    def started() -> SparkContext:
+        context, _ = spark.wait(starting, _StartWatch(master, stop or threading.Event()).look)
+        if missing := unprotected(master, dict(context.getConf().getAll())):
+            event(_LOG, logging.WARNING, "the target's password travels unprotected between Spark's machines",
+                  master=master, missing=", ".join(missing))  # fmt: skip
+        return context
+
     try:
-        yield context
+        yield started
     finally:
-        _end(spark, context, gateway)
+        if not starting.done():  # nobody waits for it any more
+            spark.begin(partial(_end_what_started, starting))
+        elif starting.exception() is None:
+            _end(spark, *starting.result())
 
 
 def _choose_python(master: str, python: str | None) -> None:
@@ -160,6 +182,7 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
 
+    _pass_no_numpy()
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(configuration(master, name).items()))
     try:
@@ -179,6 +202,14 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
     if "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = context.getConf().get("spark.pyspark.python", context.pythonExec)
     return context, gateway
+
+
+def _pass_no_numpy() -> None:
+    """Takes out what converts NumPy's values for the JVM: to look whether a value is one loads pandas, for seconds."""
+    import pyspark.sql.types  # noqa: F401 - which adds them
+    from py4j.protocol import INPUT_CONVERTER
+
+    INPUT_CONVERTER[:] = [each for each in INPUT_CONVERTER if not type(each).__name__.startswith("Numpy")]
 
 
 @contextlib.contextmanager
@@ -209,22 +240,30 @@ class _StartWatch:
             event(_LOG, logging.WARNING, "waiting for Spark to start", master=self._master, seconds=round(seconds))
 
 
-def _end(spark: SparkThread, context: SparkContext, gateway: JavaGateway) -> None:
-    """Stops Spark; kills its JVM if the JVM does not answer."""
+def _end_what_started(starting: Future[tuple[SparkContext, JavaGateway]]) -> None:
+    """Ends a Spark that has started too late."""
+    if starting.exception() is None:
+        _stop(*starting.result())
+
+
+def _stop(context: SparkContext, gateway: JavaGateway) -> None:
     from py4j.protocol import Py4JError
 
-    def stop() -> None:
-        # The JVM may be gone, and must not hide the error that ended the job.
-        with contextlib.suppress(Py4JError, OSError):
-            context.stop()
-            gateway.shutdown()
+    # The JVM may be gone, and must not hide the error that ended the job.
+    with contextlib.suppress(Py4JError, OSError):
+        context.stop()
+        gateway.shutdown()
+
+
+def _end(spark: SparkThread, context: SparkContext, gateway: JavaGateway) -> None:
+    """Stops Spark; kills its JVM if the JVM does not answer."""
 
     def look(seconds: float) -> None:
         if seconds >= END_S:
             raise SparkUnavailableError("Spark did not stop")
 
     try:
-        spark.call(stop, look)
+        spark.call(partial(_stop, context, gateway), look)
     except SparkUnavailableError:
         event(_LOG, logging.WARNING, "Spark did not stop, its JVM is killed")
         gateway.proc.kill()

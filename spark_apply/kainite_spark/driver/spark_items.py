@@ -7,7 +7,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from kainite.base import logs
 from kainite.base.errors import SparkUnavailableError
@@ -25,11 +25,12 @@ _LOG = logging.getLogger(__name__)
 ITEMS_AT_ONCE: Final = 8
 """Tasks of a job for each that runs at once: a task costs Spark more than a small table costs the databases."""
 
+T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741
 R = TypeVar("R")
 
 
-class SparkItems:
+class SparkItems(Generic[T, I, R]):
     """Runs jobs on a Spark context, one after the other.
 
     Args:
@@ -37,9 +38,18 @@ class SparkItems:
         limits: how long Spark may take.
         stop: set to end what runs.
         name: what runs, for Spark's pages.
+        act: yields the results of items, given what they have in common; picklable.
     """
 
-    def __init__(self, context: SparkContext, limits: SparkLimits, stop: threading.Event, name: str) -> None:
+    def __init__(
+        self,
+        context: SparkContext,
+        limits: SparkLimits,
+        stop: threading.Event,
+        name: str,
+        act: Callable[[T, Iterator[I]], Iterable[R]],
+    ) -> None:
+        self._act = act
         self._context = context
         self._limits = limits
         self._stop = stop
@@ -52,11 +62,24 @@ class SparkItems:
         """Returns how many items run at once."""
         return max(int(self._context.defaultParallelism), 1)
 
-    def run(self, act: Callable[[Iterator[I]], Iterable[R]], items: Sequence[I], look: Callable[[], None]) -> list[R]:
-        """Returns what a function yields of items, of which each task gets some.
+    def begin(self) -> None:
+        """Has Spark start its Python workers, which takes as long as some ten thousand rows; returns at once.
+
+        Workers that do not come show as soon as items are run.
+        """
+        threading.Thread(target=self.start_workers, name="workers", daemon=True).start()
+
+    def start_workers(self) -> None:
+        """Has Spark start its Python workers, and waits for them; not where Spark cannot, or a stop is asked for."""
+        workers = SparkItems[None, int, int](self._context, self._limits, self._stop, f"{self._name} begins", _nothing)
+        with contextlib.suppress(SparkUnavailableError):
+            workers.run(None, range(self.parallelism), lambda: None)
+
+    def run(self, task: T, items: Sequence[I], look: Callable[[], None]) -> list[R]:
+        """Returns the results of items, of which each task gets some.
 
         Args:
-            act: the function; picklable.
+            task: what the items have in common; picklable.
             items: the items; one at least.
             look: called every second or so meanwhile; its errors end the waiting.
 
@@ -77,7 +100,9 @@ class SparkItems:
         def in_group() -> list[R]:
             self._context.setJobGroup(group, self._name)
             tasks = self._context.parallelize(items, min(len(items), ITEMS_AT_ONCE * self.parallelism))
-            return list(tasks.mapPartitions(functools.partial(_with_logs, act)).collect())
+            return list(
+                tasks.mapPartitions(functools.partial(_with_logs, functools.partial(self._act, task))).collect()
+            )
 
         try:
             return self._spark.call(in_group, seen)
@@ -95,6 +120,11 @@ class SparkItems:
             return progress_of(self._context, group)
         except (Py4JError, OSError):
             return Progress(0, 0)
+
+
+def _nothing(_task: None, _: Iterator[int]) -> Iterator[int]:
+    """Yields nothing: a worker that runs this has imported what an item needs."""
+    yield from ()
 
 
 def _told(cause: str) -> None:

@@ -39,9 +39,17 @@ class SparkThread:
         Raises:
             Exception: the error that ``act`` or ``look`` raises.
         """
+        return self.wait(self.begin(act), look)
+
+    def begin(self, act: Callable[[], T]) -> Future[T]:
+        """Makes a call on the thread, behind those that were begun before; returns at once."""
         done: Future[T] = Future()
-        began = time.monotonic()
         self._calls.put((act, done))
+        return done
+
+    def wait(self, done: Future[T], look: Callable[[float], None]) -> T:
+        """Returns the result of a call that was begun; arguments and errors as of :meth:`call`."""
+        began = time.monotonic()
         while True:
             try:
                 return done.result(LOOK_S)

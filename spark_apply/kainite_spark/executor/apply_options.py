@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from kainite.base.retry import Backoff
+from kainite_spark.plan.micro_batch import MicroBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class ApplyOptions:
         retry: how often an unavailable target is tried.
         fold: whether changes of one row in a group may be made as one.
         in_order: whether no unit behind a busy or refused one is tried, so that units commit in log order.
+        only: of these units the deltas of these tables alone are applied; by transaction id.
     """
 
     stops: bool = False
@@ -52,7 +55,10 @@ class ApplyOptions:
     in_order: bool = False
     fold: bool = True
     unit_bytes: int = 256 * 2**20
+    only: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
-    def suited(self, *, alone: bool, in_order: bool) -> Self:
-        """Returns the options for units that were busy alone before, or that are committed in log order."""
-        return replace(self, group_units=1 if alone else self.group_units, in_order=in_order)
+    def suited(self, batch: MicroBatch) -> Self:
+        """Returns the options for a micro-batch: its units were busy alone before, or are committed in log order."""
+        return replace(
+            self, group_units=1 if batch.alone else self.group_units, in_order=batch.in_order, only=batch.only
+        )

@@ -12,7 +12,8 @@ So has a unit that is too large for a task's memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 
 from kainite.base.errors import LogCorruptError
 from kainite.uow.delta import Delta
@@ -36,12 +37,22 @@ def assemble(parts: Iterable[UnitPart], most_bytes: int | None = None) -> list[U
     return [_unit(tid, by_unit[tid], most_bytes) for tid in sorted(by_unit)]
 
 
+def in_target(units: Sequence[Unit], only: Mapping[int, tuple[str, ...]]) -> list[Unit]:
+    """Returns the units as their target has them: of those in ``only``, by id, the deltas of these tables alone."""
+    return [_kept(unit, frozenset(only[unit.tid])) if unit.tid in only else unit for unit in units]
+
+
 def in_source_order(deltas: list[Delta]) -> list[Delta]:
     """Returns the deltas by ordinal, each ordinal once, if all have one; otherwise as they are."""
-    by_ordinal = {delta.ordinal: delta for delta in reversed(deltas)}
-    if None in by_ordinal:
+    ordinals = [delta.ordinal for delta in deltas]
+    if None in ordinals:
         return deltas
+    by_ordinal = {delta.ordinal: delta for delta in reversed(deltas)}
     return [delta for _, delta in sorted(by_ordinal.items(), key=lambda item: item[0] or 0)]
+
+
+def _kept(unit: Unit, tables: Set[str]) -> Unit:
+    return replace(unit, deltas=tuple(delta for delta in unit.deltas if delta.table in tables))
 
 
 def _unit(tid: int, parts: dict[int, UnitPart], most_bytes: int | None) -> Unit:

@@ -26,8 +26,9 @@ from kainite.settings import AwsSettings
 from kainite.settings.credentials import Provider
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.executor.apply_options import ApplyOptions
-from kainite_spark.executor.assemble import assemble
+from kainite_spark.executor.assemble import assemble, in_target
 from kainite_spark.executor.group_commit import GroupCounts, apply_units
+from kainite_spark.plan.given_parts import unpacked
 from kainite_spark.plan.micro_batch import Slice, TaskResult
 from kainite_spark.plan.unit_part import UnitPart, too_large, unit_part
 from kainite_spark.targets.contract import Target, TargetSession
@@ -96,8 +97,9 @@ def read_slice(store: LogStore, partition: str, piece: Slice, most_bytes: int | 
     Of a unit with more than ``most_bytes`` bytes of deltas the first parts alone have their deltas, the others a fault.
     If the log cannot be read, yields the error for every job instance that wanted an entry.
     """
-    if piece.given:
-        yield from ((wanted.instance, part) for wanted, part in zip(piece.wanted, piece.given, strict=True))
+    if piece.given is not None:
+        parts = unpacked(piece.units, piece.given)
+        yield from ((wanted.instance, part) for wanted, part in zip(piece.wanted, parts, strict=True))
         return
     try:
         found = _read(store, partition, piece, most_bytes, strong=False)
@@ -126,7 +128,8 @@ def apply_parts(
         parts.append(part)
     counts = GroupCounts()
     try:
-        outcomes = apply_units(connect(), fence, assemble(parts, options.unit_bytes), options, instance, counts=counts)
+        units = in_target(assemble(parts, options.unit_bytes), options.only)
+        outcomes = apply_units(connect(), fence, units, options, instance, counts=counts)
         return TaskResult(instance, outcomes, None, counts.groups, counts.splits)
     except KainiteError as error:
         return TaskResult(instance, (), error, counts.groups, counts.splits)

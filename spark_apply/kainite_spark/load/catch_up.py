@@ -20,7 +20,7 @@ from kainite.log.format.deltas import read_deltas
 from kainite.replicate.table_load import HeldUnit, TableLoad, is_full
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.postgresql.claims import claim_of_held
-from kainite_spark.targets.postgresql.target import PostgresSession
+from kainite_spark.targets.postgresql.session import PostgresSession
 
 PAUSE_S: Final = 0.5
 """Seconds between two looks whether the apply job has passed the table's point."""

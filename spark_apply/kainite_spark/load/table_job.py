@@ -37,7 +37,7 @@ from kainite_spark.load.catch_up import CatchUp
 from kainite_spark.load.job import SNAPSHOTS
 from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, goes_on, make_foreign_keys
 from kainite_spark.load.tasks import LoadTask
-from kainite_spark.targets.postgresql.target import PostgresSession
+from kainite_spark.targets.postgresql.session import PostgresSession
 
 _LOG = logging.getLogger(__name__)
 

@@ -318,6 +318,11 @@ class Backlog:
         self._known -= gone
         self._drop(gone)
 
+    @property
+    def may_wait(self) -> bool:
+        """Tells whether :meth:`take_changes` may be called later: only commits would be told, and few."""
+        return self._unreported.may_wait
+
     def take_changes(self) -> tuple[Outcome, ...]:
         """Returns the outcomes that the log does not show yet, in the order in which they came; each only once."""
         return self._unreported.take(self._status)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, pairwise, starmap
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ from kainite.base.errors import KainiteError
 from kainite.log.format.entry import Outcome
 from kainite.log.state.unit_state import UnitState
 from kainite_spark.plan.backlog import Selection
+from kainite_spark.plan.given_parts import GivenParts
 from kainite_spark.plan.schedule import schedule
-from kainite_spark.plan.unit_part import UnitPart
 from kainite_spark.targets.fence import Fence
 
 MAX_GAP = 200
@@ -42,12 +43,27 @@ class Slice:
     Attributes:
         ranges: first and last transaction id of each run of entries, in order.
         wanted: the entries within the ranges that belong to the micro-batch, in order.
-        given: the parts in the wanted entries, one for each; empty if the task must read them.
+        given: the parts in the wanted entries; None if the task must read them.
     """
 
     ranges: tuple[tuple[int, int], ...]
     wanted: tuple[Wanted, ...]
-    given: tuple[UnitPart, ...] = ()
+    given: GivenParts | None = None
+
+    @property
+    def units(self) -> list[tuple[int, int]]:
+        """Returns for each wanted entry its unit, and the entry's place among the unit's entries."""
+        return [(wanted.unit, wanted.number) for wanted in self.wanted]
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        # All numbers in one array: pickling the tuples one by one takes ten times as long.
+        numbers = array("q", chain.from_iterable(self.wanted))
+        return _slice_of, (self.ranges, numbers.tobytes(), self.given)
+
+
+def _slice_of(ranges: tuple[tuple[int, int], ...], numbers: bytes, given: GivenParts | None) -> Slice:
+    flat = iter(array("q", numbers))
+    return Slice(ranges, tuple(map(Wanted, flat, flat, flat, flat)), given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +72,8 @@ class MicroBatch:
 
     If ``shuffled``, any slice may hold entries for any job instance; otherwise the n-th slice holds all
     entries of the n-th job instance. If ``alone``, each unit gets a target transaction of its own.
-    If ``in_order``, no unit behind a busy or refused one is tried.
+    If ``in_order``, no unit behind a busy or refused one is tried. Of a unit in ``only`` the deltas of these tables
+    alone are applied: its other tables are of other targets.
     """
 
     fence: Fence
@@ -65,6 +82,7 @@ class MicroBatch:
     shuffled: bool
     alone: bool = False
     in_order: bool = False
+    only: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ from kainite.log.format.entry import Outcome, UnitStatus
 
 StatusAndCause: TypeAlias = tuple[UnitStatus, str | None]
 
+MOST_WAITING: Final = 200
+"""The most commits that are told later: they make one small entry of the log."""
+
 _PLAIN: Final[StatusAndCause] = (UnitStatus.IN_PROGRESS, None)
 
 
@@ -55,6 +58,12 @@ class Unreported:
         """Notes that a unit was committed or discarded."""
         self.forget(outcome.tid)
         self.gone.append(outcome)
+
+    @property
+    def may_wait(self) -> bool:
+        """Tells whether the log may show these outcomes later: they are a few commits, for which nobody waits."""
+        few = not self.touched and len(self.gone) < MOST_WAITING
+        return few and all(outcome.status is UnitStatus.COMMITTED for outcome in self.gone)
 
     def take(self, status_of: Callable[[int], StatusAndCause]) -> tuple[Outcome, ...]:
         """Returns the outcomes that the log does not show yet; returns each only once.

@@ -31,16 +31,16 @@ refused group (:mod:`kainite_spark.executor.group_commit`) down to the refused u
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from kainite.base.value_class import value_class
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.mark import TargetMark
 
 
-@dataclass(frozen=True, slots=True)
+@value_class(frozen=True, slots=True)
 class Unit:
     """A unit of work as the target sees it.
 

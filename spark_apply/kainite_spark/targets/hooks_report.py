@@ -17,7 +17,7 @@ from kainite.cli.terminal import say, say_json, stdout
 from kainite.settings import Settings
 from kainite.settings.exposure.finding import Exposure
 from kainite.settings.exposure.listing import exposures
-from kainite.uow.catalogue.load import load_catalogue
+from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.touched.deltas import TouchedKeys
 from kainite.uow.touched.key import PLAIN
@@ -82,8 +82,8 @@ def look(configured: Settings) -> HooksReport:
     Raises:
         KainiteError: as :func:`~kainite_spark.targets.opening.open_hooks`; or the target does not answer.
     """
-    catalogue = _catalogue(configured)
-    opened = open_hooks(target_url(configured), catalogue, configured.apply)
+    url, catalogue = target_url(configured), catalogue_of(configured) or Catalogue({})
+    opened = open_hooks(url, catalogue, configured.apply)
     if opened is None:
         found = FoundHooks()
     else:
@@ -95,7 +95,8 @@ def look(configured: Settings) -> HooksReport:
 
 def switch_on(configured: Settings) -> int:
     """Switches on what an apply job has switched off; returns the exit code."""
-    opened = open_hooks(target_url(configured), _catalogue(configured), configured.apply)
+    url, catalogue = target_url(configured), catalogue_of(configured) or Catalogue({})
+    opened = open_hooks(url, catalogue, configured.apply)
     if opened is None:
         raise SettingsError(f"{configured.path}: a loader decides about triggers itself")
     with closing(opened):
@@ -128,11 +129,6 @@ def report(catalogue: Catalogue, found: FoundHooks, policy: HookPolicy, *, folds
 
 def _why_not(catalogue: Catalogue, keys: TouchedKeys[str], name: str, hooked: Collection[str]) -> str | None:
     return _FIRES if name in hooked else why_not_folded(catalogue, keys, name)
-
-
-def _catalogue(configured: Settings) -> Catalogue:
-    url, apply = target_url(configured), configured.apply
-    return load_catalogue(configured.uow.catalogue_file, url, apply.schemas) or Catalogue({})
 
 
 def _print(shown: HooksReport) -> None:

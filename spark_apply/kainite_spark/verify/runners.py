@@ -1,19 +1,13 @@
-"""Runs the items of a comparison: with threads where there is little to compare, else as tasks of Spark."""
+"""Runs the items of a comparison with threads, where there is too little to compare for Spark."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
-from kainite_spark.driver.job_watch import SparkLimits
-from kainite_spark.driver.spark_items import SparkItems
 from kainite_spark.verify.tasks import BucketsItem, BucketsRows, RangeItem, RangeSums, VerifyTask, run_items
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 VerifyItem: TypeAlias = RangeItem | BucketsItem
 VerifyResult: TypeAlias = RangeSums | BucketsRows
@@ -60,26 +54,6 @@ class ThreadItems:
             finally:
                 over.set()
         return [result for future in futures for result in future.result()]
-
-
-class SparkItemRunner:
-    """Implements :class:`ItemRunner` on a Spark context.
-
-    Args:
-        context: the context.
-        limits: how long Spark may take.
-        stop: set to end the comparison.
-    """
-
-    def __init__(self, context: SparkContext, limits: SparkLimits, stop: threading.Event) -> None:
-        self._items = SparkItems(context, limits, stop, "kainite verify")
-
-    @property
-    def parallelism(self) -> int:
-        return self._items.parallelism
-
-    def run(self, task: VerifyTask, items: Sequence[VerifyItem], look: Callable[[], None]) -> list[VerifyResult]:
-        return self._items.run(partial(run_items, task), items, look)
 
 
 def _until(over: threading.Event, task: VerifyTask, items: Sequence[VerifyItem]) -> list[VerifyResult]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kainite.base.position import Position
-from kainite.base.record import RawRecord, arrival_ms, payload_bytes, position_of
+from kainite.base.record import PADDING_SAMPLE, RawRecord, arrival_ms, payload_bytes, position_of
 
 
 @given(st.integers(0, 2**42))
@@ -39,3 +39,14 @@ def test_a_records_place_is_its_sequence_number_and_its_place_in_an_aggregate(
 def test_the_size_of_payloads_is_known_without_decoding_them(payloads: list[bytes]) -> None:
     records = [RawRecord("1", "k", base64.b64encode(payload).decode()) for payload in payloads]
     assert payload_bytes([*records, RawRecord("1", "k")]) == sum(map(len, payloads))
+
+
+@pytest.mark.parametrize("lengths", [(5,), (0, 1, 2, 3, 4)])
+@pytest.mark.parametrize("count", [200, 201, 1999, 10_000])
+def test_the_size_of_many_payloads_is_computed_from_a_sample_of_their_padding(
+    lengths: tuple[int, ...], count: int
+) -> None:
+    payloads = [bytes(lengths[number % len(lengths)]) for number in range(count)]
+    records = [RawRecord("1", "k", base64.b64encode(payload).decode()) for payload in payloads]
+    error = payload_bytes(records) - sum(map(len, payloads))
+    assert abs(error) <= (0 if count <= PADDING_SAMPLE or len(lengths) == 1 else 2 * count)

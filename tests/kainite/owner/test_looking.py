@@ -69,3 +69,15 @@ def test_the_inbox_is_read_now_and_then() -> None:
         assert not looking.requests_due()
         clock.now += REQUESTS_S
         assert looking.requests_due()
+
+
+def test_of_several_apply_jobs_each_announcement_is_looked_at_whatever_its_id() -> None:
+    """Shows it: each job has ids of its own, so one that is behind has lower ones."""
+    looking = Looking(Clock(), POLL_S, several=True)
+    with looking.announced():
+        assert looking.outcomes_due(through=-1), "the first look"
+        for last_id in (9, 3, 3):
+            assert not looking.outcomes_due(through=-1)
+            looking.told(last_id)
+            assert looking.wake.is_set()
+            assert looking.outcomes_due(through=-1)

@@ -61,7 +61,7 @@ GOLDEN: list[tuple[Message, str]] = [
     (Appended(7, 3), "93a8417070656e6465640703"),
     (PositionRequest(7, 3, "s"), "94af506f736974696f6e526571756573740703a173"),
     (PositionAnswer(7, 3, None), "94ae506f736974696f6e416e737765720703c0"),
-    (ReadingRequest(7, 1, "", 17), "95ae52656164696e67526571756573740701a0" + "11"),
+    (ReadingRequest(7, 1, "", 17, True), "96ae52656164696e67526571756573740701a0" + "11c3"),
     (
         ReadingAnswer(7, 1, frozenset({"s"}), {"s": 1.5}, {}, {"s": 17}, frozenset({"s"})),
         "98ad52656164696e67416e737765720701" + "91a17381a173cb3ff800000000000080" + "81a1731191a173",

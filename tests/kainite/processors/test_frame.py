@@ -114,7 +114,7 @@ def causes_of(*emitted: Emitted) -> dict[str, list[str]]:
     """Returns the causes for which the log fails units, by unit."""
     admission = Admission(Signing(None))
     for line in _emit_lines(iter(emitted)):
-        admission.feed(line.encode())
+        admission.feed(line)
     return {unit.uow: [reject.cause for reject in unit.rejects] for unit in admission.take("nobody")}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from kainite.processors.postgresql_texts import as_json
+from kainite.processors.postgresql_texts import as_json, conversions
 
 INT4 = 23
 
@@ -40,20 +40,21 @@ def test_whole_numbers_and_truth_values_are_jsons_and_all_else_is_text(
 ) -> None:
     text, kind = answer(postgres_server, written)
 
-    (value,) = as_json({"v": text}, {"v": kind}).values()
+    (value,) = as_json({"v": text}, conversions({"v": kind})).values()
 
     assert (value, type(value)) == (expected, type(expected))
 
 
 def test_each_column_has_its_own_type_in_the_order_of_the_values() -> None:
     values = {"b": "7", "a": "7", "c": None}
-    assert list(as_json(values, {"a": INT4, "b": 25, "c": INT4}).items()) == [("b", "7"), ("a", 7), ("c", None)]
+    found = as_json(values, conversions({"a": INT4, "b": 25, "c": INT4}))
+    assert list(found.items()) == [("b", "7"), ("a", 7), ("c", None)]
 
 
 @pytest.mark.parametrize("text", ["x", "", "1.5"])
 def test_a_text_that_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
-        as_json({"v": text}, {"v": INT4})
+        as_json({"v": text}, conversions({"v": INT4}))
 
 
 def answer(url: str, expression: str) -> tuple[str | None, int]:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kainite.capture.postgresql import row_pieces as split
+from kainite.capture import row_pieces as split
 from kainite.processors.pieces import PiecesMissingError, SplitImage
 from kainite.processors.row_pieces import MOST_CHARACTERS, RecentPieces, split_row
 

@@ -9,10 +9,12 @@ from typing import cast
 
 import pytest
 
+from kainite.base.clock import boot_seconds
 from kainite.kinesis.read.prefetch import Reached
 from kainite.leases.keeper import LeaseKeeper
 from kainite.log.client import ReadingReport
 from kainite.log.collecting.waiting import NEAR_S
+from kainite.peers.sharing.latest_reading import LatestReading
 from kainite.peers.sharing.shared_log import SharedLog
 from kainite.worker import reading_reports
 from kainite.worker.consumers import Consumers
@@ -37,6 +39,11 @@ class Daemon:
     until: float | None = None
     reports: list[ReadingReport] = field(default_factory=list)
     reading: Callable[[], ReadingReport | None] | None = None
+
+    latest_reading: LatestReading = field(default_factory=lambda: LatestReading(boot_seconds))
+
+    def read_again(self) -> None:
+        """Does nothing: no reader is there."""
 
     def readings(self) -> dict[str, Reading]:
         return {"s0": Reading(Reached(self.until, 1_700, 48.0)), "s1": Reading(Reached())}
@@ -81,6 +88,8 @@ async def test_reports_name_all_shards_and_how_old_what_is_known_of_them_is(monk
     assert daemon.reading() == ReadingReport(
         frozenset({"s0", "s1"}), {"s0": 1.0}, {"s0": 2.0}, {"s0": 1_700}, frozenset({"s1"})
     )
+    assert daemon.latest_reading.read_again == daemon.read_again
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert daemon.reading is None, "nobody is asked who does not report"
+    assert daemon.latest_reading.read_again is None

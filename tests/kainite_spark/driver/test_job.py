@@ -385,6 +385,33 @@ def test_two_logs_that_are_applied_to_one_target_do_not_meet(world: World) -> No
     assert (world.log.statuses(), other.log.statuses()) == ({}, {})
 
 
+def test_commits_are_told_together_and_before_their_acknowledgements_go(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_module, "OUTCOMES_EVERY_S", 3_600.0)
+    monkeypatch.setattr(job_module, "TIDY_EVERY", 3)
+    for n in range(7):
+        world.log.unit(f"T-{n}", *noted(f"T-{n}"))
+    applied, unknown = set[int](), set[int]()
+
+    class Watched(InlineRunner):
+        def run(self, batch: MicroBatch) -> list[TaskResult]:
+            told = {outcome.tid for outcome in outcomes(world)}
+            unknown.update(applied - told - set(world.acknowledged()))
+            results = super().run(batch)
+            applied.update(outcome.tid for result in results for outcome in result.outcomes)
+            if len(applied) == 7:
+                world.stop.set()
+            return results
+
+    world.job(Watched(world.store, "0", world.target), max_units=1, pace=0.0).run()
+    assert unknown == set()
+    assert {outcome.tid for outcome in outcomes(world)} == applied
+    head = world.store.read_head("0:outcomes")
+    assert head is not None
+    assert len(list(world.store.read_batches("0:outcomes", head.low_water_mark))) < 7
+
+
 class TestTwoJobs:
     def test_the_older_one_is_fenced_before_it_applies_anything_more(self, world: World) -> None:
         world.log.unit("T-0", *noted("T-0"))

@@ -131,8 +131,8 @@ def test_units_that_are_too_large_together_are_applied_in_groups_and_statements_
         sent.append(max(map(len, found)))
         return found
 
-    monkeypatch.setattr("kainite_spark.targets.postgresql.target.MOST_BYTES", most)
-    monkeypatch.setattr("kainite_spark.targets.postgresql.target.parameters", watched)
+    monkeypatch.setattr("kainite_spark.targets.postgresql.session.MOST_BYTES", most)
+    monkeypatch.setattr("kainite_spark.targets.postgresql.session.parameters", watched)
 
     def note(length: int) -> Delta:
         return Delta("journal", Operation.INSERT, {}, {"tid": 0, "what": "x" * length}, {})
@@ -153,7 +153,7 @@ def test_units_that_are_too_large_together_are_applied_in_groups_and_statements_
 
 def test_a_row_that_the_target_can_never_take_is_a_failed_unit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "_IMPOSSIBLE", 1_000)
-    monkeypatch.setattr("kainite_spark.targets.postgresql.target.MOST_BYTES", 500)
+    monkeypatch.setattr("kainite_spark.targets.postgresql.session.MOST_BYTES", 500)
     for n in (10, 2_000, 20):
         world.log.unit(f"T-{n}", Delta("journal", Operation.INSERT, {}, {"tid": 0, "what": "x" * n}, {}))
     job = world.apply()

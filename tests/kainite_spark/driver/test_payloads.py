@@ -1,10 +1,13 @@
-"""Deltas that came with the feed: tasks are given them or read them, and the parts are the same."""
+"""Batches that came with the feed: tasks are given them or read the log, and the parts are the same."""
 
 from __future__ import annotations
+
+import pickle
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, StatusMeta, UnitMeta
 from kainite.owner.mount import mount
 from kainite.store.memory import MemoryStore
@@ -28,6 +31,11 @@ def entries(*sizes: int) -> tuple[Entry, ...]:
     )
 
 
+def fed(first_id: int, *sizes: int) -> Batch:
+    """Returns a batch with one unit, as the feed brings it."""
+    return decode(*encode(Batch(first_id, 1, 0, entries(*sizes))))
+
+
 def micro_batch(*pieces: list[int]) -> MicroBatch:
     slices = tuple(
         Slice(((piece[0], piece[-1]),), tuple(Wanted(tid, piece[-1], n, number) for n, tid in enumerate(piece)))
@@ -36,49 +44,72 @@ def micro_batch(*pieces: list[int]) -> MicroBatch:
     return MicroBatch(FENCE, slices, len(pieces), False)
 
 
-def test_what_is_given_is_what_would_be_read() -> None:
+def filled(*batches: Batch) -> MemoryStore:
     store = MemoryStore()
     mount(store, "0", "w", 60.0)
-    batch = Batch(0, 1, 0, entries(3, 5, 7))
-    assert store.put_batch("0", batch, "n") is None
+    for batch in batches:
+        assert store.put_batch("0", batch, "n") is None
+    return store
+
+
+def test_what_is_given_is_what_would_be_read_also_after_its_way_to_the_task() -> None:
+    one, two = fed(0, 3, 5, 7), fed(3, 2, 9)
     payloads = Payloads(10_000)
-    payloads.keep(batch)
-    (piece,) = payloads.given(micro_batch([0, 1, 2])).slices
-    assert len(piece.given) == 3
-    unread = Slice(piece.ranges, piece.wanted)
-    assert list(read_slice(MemoryStore(), "0", piece)) == list(read_slice(store, "0", unread))
+    payloads.keep(one)
+    payloads.keep(two)
+    (piece,) = payloads.given(micro_batch([0, 1, 2, 3, 4])).slices
+    travelled = pickle.loads(pickle.dumps(piece))
+    assert travelled == piece
+    found = list(read_slice(MemoryStore(), "0", travelled))
+    assert found == list(read_slice(filled(one, two), "0", Slice(piece.ranges, piece.wanted)))
+    assert len(found) == 5
 
 
 def test_a_slice_is_given_whole_or_is_read() -> None:
     payloads = Payloads(10_000)
-    payloads.keep(Batch(5, 1, 0, entries(3)))
-    first, second = payloads.given(micro_batch([5], [4, 5])).slices
-    assert first.given
-    assert not second.given
+    payloads.keep(fed(5, 3))
+    payloads.keep(fed(9, 3))
+    given, *others = payloads.given(micro_batch([5, 9], [4, 5], [5, 6], [5, 10])).slices
+    assert given.given is not None
+    assert all(piece.given is None for piece in others)
 
 
-def test_there_is_a_bound_for_a_micro_batch_and_one_for_all() -> None:
-    size = OVERHEAD + 8 + 100
-    payloads = Payloads(size)
+def test_there_is_a_bound_for_a_micro_batch() -> None:
+    payloads = Payloads(OVERHEAD + 8 + 100)
+    for tid in range(2):
+        payloads.keep(fed(tid, 100))
+    one, two = payloads.given(micro_batch([0], [1])).slices
+    assert (one.given is None, two.given is None) == (False, True)
+
+
+def test_without_room_what_micro_batches_have_passed_makes_room_and_else_a_new_entry_is_not_kept() -> None:
+    payloads = Payloads(OVERHEAD + 8 + 100)
     for tid in range(KEPT + 1):
-        payloads.keep(Batch(tid, 1, 0, entries(100)))
-    oldest, one, two = payloads.given(micro_batch([0], [1], [2])).slices
-    assert (bool(oldest.given), bool(one.given), bool(two.given)) == (False, True, False)
+        payloads.keep(fed(tid, 100))
+
+    def given(tid: int) -> bool:
+        return payloads.given(micro_batch([tid])).slices[0].given is not None
+
+    assert [given(tid) for tid in range(KEPT + 1)] == [True] * KEPT + [False]
+    payloads.keep(fed(KEPT + 1, 100))
+    assert [given(tid) for tid in (0, 1, KEPT + 1)] == [False, True, True]
 
 
 def test_nothing_is_kept_without_room_and_nothing_that_tasks_do_not_want() -> None:
     payloads = Payloads(0)
-    payloads.keep(Batch(0, 1, 0, entries(3)))
-    assert not payloads.given(micro_batch([0])).slices[0].given
+    payloads.keep(fed(0, 3))
+    assert payloads.given(micro_batch([0])).slices[0].given is None
     status = Payloads(10_000)
     status.keep(Batch(0, 1, 0, (Entry(EntryKind.STATUS, StatusMeta()),)))
-    assert not status.given(micro_batch([0])).slices[0].given
+    assert status.given(micro_batch([0])).slices[0].given is None
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 400)), max_size=40), st.integers(0, 600))
-def test_whatever_comes_the_bytes_that_are_kept_stay_in_bounds(came: list[tuple[int, int]], most: int) -> None:
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 400), st.integers(0, 30)), max_size=40),
+       st.integers(0, 600))  # fmt: skip
+def test_whatever_comes_the_bytes_that_are_kept_stay_in_bounds(came: list[tuple[int, int, int]], most: int) -> None:
     payloads = Payloads(most)
-    for tid, size in came:
-        payloads.keep(Batch(tid, 1, 0, entries(size)))
+    for tid, size, wanted in came:
+        payloads.keep(fed(tid, size))
+        payloads.given(micro_batch([wanted]))
         kept = payloads._entries.values()  # noqa: SLF001
         assert sum(len(entry.data) + 8 + OVERHEAD for entry in kept) == payloads._bytes <= KEPT * most  # noqa: SLF001

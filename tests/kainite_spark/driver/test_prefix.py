@@ -27,7 +27,7 @@ from kainite_spark.executor.tasks import read_slice
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
-from kainite_spark.targets.postgresql.target import PostgresSession
+from kainite_spark.targets.postgresql.session import PostgresSession
 from support.apply_world import World, insert, noted, update
 from support.inline_runner import QUICK, InlineRunner
 from support.tpcc import CONDITIONS, Source, Watched

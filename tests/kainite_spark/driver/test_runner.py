@@ -125,7 +125,7 @@ def test_errors_come_back_from_the_tasks_as_what_they_are(world: World, runner: 
 
 @pytest.mark.parametrize("world", ["sqlite"], indirect=True)
 def test_a_task_that_breaks_is_told_by_its_python_error(runner: Recording) -> None:
-    broken = MicroBatch(Fence("0", 1, 1), (Slice((), ("no entry",)),), 1, shuffled=False)  # type: ignore[arg-type]
+    broken = MicroBatch(Fence("0", 1, 1), (Slice((), (Wanted(0, 0, 0, 0),), "no parts"),), 1, shuffled=False)  # type: ignore[arg-type]
     with pytest.raises(SparkUnavailableError, match=r"^a Spark job failed: AttributeError: "):
         runner.run(broken)
 

@@ -35,6 +35,25 @@ with spark_context("local[1]", "test") as context:
 """
 
 
+LEFT_EARLY = """
+import sys
+from kainite_spark.driver.session import spark_starting
+
+with spark_starting("local[1]", "test"):
+    pass
+print("left")
+"""
+
+WITHOUT_PANDAS = """
+import sys
+from kainite_spark.driver.session import spark_starting
+
+with spark_starting("local[1]", "test") as started:
+    context = started()
+    print(context.parallelize([1, 2], 2).map(float).collect(), "pandas" in sys.modules, "numpy" in sys.modules)
+"""
+
+
 @pytest.mark.parametrize(
     ("master", "expected"),
     [
@@ -74,3 +93,22 @@ def test_a_jvm_that_is_gone_is_told_as_such_each_time() -> None:
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("told: a Spark job failed: ") == 2
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_who_leaves_before_spark_has_started_does_not_wait_for_it() -> None:
+    done = subprocess.run([sys.executable, "-c", LEFT_EARLY], capture_output=True, text=True, timeout=200, check=False)
+
+    assert (done.returncode, done.stdout.strip()) == (0, "left"), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_a_start_and_a_job_load_no_pandas_into_the_driver() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PANDAS], capture_output=True, text=True, timeout=200, check=False
+    )
+
+    assert done.stdout.strip() == "[1.0, 2.0] False False", done.stderr

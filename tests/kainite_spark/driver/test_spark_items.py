@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
-from operator import add
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,11 +13,26 @@ from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.spark_items import SparkItems
 
 
+def quotients(dividend: int, divisors: Iterator[int]) -> Iterator[float]:
+    for divisor in divisors:
+        yield dividend / divisor
+
+
 @pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(240)
 def test_items_are_spread_over_tasks_and_a_failed_task_is_told(spark: Any) -> None:
-    items = SparkItems(spark.sparkContext, SparkLimits(), threading.Event(), "a test")
+    items = SparkItems(spark.sparkContext, SparkLimits(), threading.Event(), "a test", quotients)
     assert items.parallelism == 2
-    assert sorted(items.run(partial(map, partial(add, 1)), range(100), lambda: None)) == list(range(1, 101))
+    assert sorted(items.run(60, range(1, 61), lambda: None)) == sorted(60 / divisor for divisor in range(1, 61))
     with pytest.raises(SparkUnavailableError, match="a Spark job failed: ZeroDivisionError"):
-        items.run(partial(map, (1).__truediv__), [0], lambda: None)
+        items.run(1, [0], lambda: None)
+
+
+@pytest.mark.xdist_group("spark")
+def test_workers_are_started_beforehand_and_a_stop_ends_the_wait_for_them(spark: Any) -> None:
+    stop = threading.Event()
+    items = SparkItems(spark.sparkContext, SparkLimits(), stop, "a test", quotients)
+    items.begin()
+    items.start_workers()
+    stop.set()
+    items.start_workers()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kainite_spark.executor.apply_options import ApplyOptions, Retry
+from kainite_spark.plan.micro_batch import MicroBatch
+from kainite_spark.targets.fence import Fence
 
 
 def test_pauses_of_an_unavailable_target_double_up_to_the_limit() -> None:
@@ -15,5 +17,5 @@ def test_pauses_of_an_unavailable_target_double_up_to_the_limit() -> None:
 @pytest.mark.parametrize(("alone", "in_order", "group_units"), [(True, False, 1), (False, True, 7), (False, False, 7)])
 def test_a_delayed_unit_has_a_transaction_of_its_own(alone: bool, in_order: bool, group_units: int) -> None:
     options = ApplyOptions(stops=True, group_units=7, in_order=not in_order)
-    suited = options.suited(alone=alone, in_order=in_order)
-    assert suited == ApplyOptions(stops=True, group_units=group_units, in_order=in_order)
+    suited = options.suited(MicroBatch(Fence("log/0", 1, 1), (), 1, False, alone, in_order, {7: ("item",)}))
+    assert suited == ApplyOptions(stops=True, group_units=group_units, in_order=in_order, only={7: ("item",)})

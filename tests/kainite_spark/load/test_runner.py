@@ -12,7 +12,8 @@ from kainite.base.errors import SourceError
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.ledger import LoadState
 from kainite_spark.driver.job_watch import SparkLimits
-from kainite_spark.load.runner import SparkStepRunner
+from kainite_spark.driver.spark_items import SparkItems
+from kainite_spark.load.runner import run_steps
 from support.replicas import loading
 
 TABLES = "CREATE TABLE item (id int PRIMARY KEY, name text); CREATE TABLE other (id int PRIMARY KEY)"
@@ -23,7 +24,7 @@ FILL = "INSERT INTO item SELECT n, 'x' FROM generate_series(1, 500) n; INSERT IN
 def test_steps_run_as_tasks_and_an_error_of_the_look_ends_the_waiting(
     spark: Any, source: SourceSlot, postgres: str
 ) -> None:
-    runner = SparkStepRunner(spark.sparkContext, SparkLimits(), threading.Event())
+    runner = SparkItems(spark.sparkContext, SparkLimits(), threading.Event(), "load", run_steps)
     assert runner.parallelism == 2
 
     def ended() -> None:
@@ -36,13 +37,3 @@ def test_steps_run_as_tasks_and_an_error_of_the_look_ends_the_waiting(
                 world.load(runner, look=ended)
         assert world.load(runner).state is LoadState.LIVE
         assert world.differences() == {}
-
-
-@pytest.mark.xdist_group("spark")
-def test_workers_are_started_beforehand_and_a_stopped_load_does_not_wait_for_them(spark: Any) -> None:
-    stop = threading.Event()
-    runner = SparkStepRunner(spark.sparkContext, SparkLimits(), stop)
-    runner.begin()
-    runner.start_workers()
-    stop.set()
-    runner.start_workers()

@@ -17,7 +17,7 @@ from kainite.capture.postgresql.units import OnTruncate
 from kainite.replicate.giving_up import give_up_full
 from kainite.replicate.table_load import TableLoad
 from kainite_spark.load.table_job import TableLoadJob
-from kainite_spark.targets.postgresql.target import PostgresSession
+from kainite_spark.targets.postgresql.session import PostgresSession
 from support.live_replica import DRIFT, FOREIGN_KEYS, live_replica
 from support.replicas import LOG, InlineSteps
 from support.waiting import eventually

@@ -11,7 +11,9 @@ from kainite.base.errors import StoppedError
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.ends import ReplicaEnds
 from kainite_spark.driver.job_watch import SparkLimits
-from kainite_spark.verify.runners import SparkItemRunner, ThreadItems
+from kainite_spark.driver.spark_items import SparkItems
+from kainite_spark.verify.runners import ThreadItems
+from kainite_spark.verify.tasks import run_items
 from support.comparisons import compared
 from support.replica import replica
 from support.replicas import LOG, run
@@ -32,7 +34,7 @@ def test_spark_finds_what_threads_find(spark: Any, source: SourceSlot, postgres:
         made.catch_up(2)
         with made.living():
             run(postgres, "DELETE FROM account WHERE id % 4000 = 0", "UPDATE account SET pad = 'y' WHERE id = 7")
-            runner = SparkItemRunner(spark.sparkContext, SparkLimits(), threading.Event())
+            runner = SparkItems(spark.sparkContext, SparkLimits(), threading.Event(), "verify", run_items)
             ours, its = compared(ends, runner), compared(ends, ThreadItems())
     assert [(table.missing, table.changed) for table in ours.tables] == [(5, 1), (0, 0)]
     assert ours.tables == its.tables

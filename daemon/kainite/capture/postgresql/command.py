@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,19 +17,16 @@ import click
 from kainite import __version__
 from kainite.base import display
 from kainite.base.errors import KainiteError, MissingExtraError, SourceError
-from kainite.base.marker_spelling import unescape
-from kainite.base.markers import EXTRACTION, Markers
 from kainite.base.redaction import learn, redacted, secrets_in_url
+from kainite.capture.patient_output import PatientOutput
 from kainite.capture.postgresql.offset import BadRequestError
-from kainite.capture.postgresql.patient_output import PatientOutput
 from kainite.capture.postgresql.replication_frames import parse_lsn
-from kainite.child.markers.framing import Scanner
+from kainite.capture.serving import markers_of, serve
 
 if TYPE_CHECKING:
-    from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
+    from kainite.capture.postgresql.extractor import Reading
 
 PROGRAM = "kainite-extract-postgresql"
-_READ_SIZE = 64 * 1024
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -130,15 +126,6 @@ def _status_after(error: SourceError, source: str) -> int:
     return os.EX_TEMPFAIL if not isinstance(error, BadRequestError) and is_away(source) else 1
 
 
-def markers_of(environment: Mapping[str, str]) -> Markers:
-    """Returns the markers that Kainite names in a child's environment, or the default ones."""
-    names = ("KAINITE_EOM", "KAINITE_EOP", "KAINITE_EOB", "KAINITE_BNC")
-    if names[0] not in environment:
-        return Markers(used=EXTRACTION)
-    eom, eop, eob, bnc = (unescape(environment[name]) for name in names)
-    return Markers(eom, eop, eob, bnc, used=EXTRACTION)
-
-
 def _reading_of(
     url: str,
     slot: str,
@@ -180,20 +167,8 @@ def _run(reading: Reading) -> None:
         click.echo(f"{PROGRAM}: reads requests from standard input; name it as extractorName (--help)", err=True)
     extractor = PostgresExtractor(reading)
     output = PatientOutput(sys.stdout.fileno(), extractor.keep_alive)
-    _serve(extractor, markers_of(os.environ), sys.stdin.fileno(), output)
+    serve(extractor.answer, markers_of(os.environ), sys.stdin.fileno(), output)
     extractor.close()
-
-
-def _serve(extractor: PostgresExtractor, markers: Markers, requests: int, answers: PatientOutput) -> None:
-    scanner = Scanner(markers)
-    while data := os.read(requests, _READ_SIZE):
-        for request in scanner.feed(data):
-            for message in extractor.answer(request.payload):
-                answers.write(markers.message(message))
-                if not message:  # it only says that this process lives
-                    answers.flush()
-            answers.write(markers.eop)
-            answers.flush()
 
 
 if __name__ == "__main__":

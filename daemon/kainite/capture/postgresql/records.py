@@ -10,7 +10,7 @@ A record is a JSON object: one for each change, and one for the end of the unit:
 primary key before the change. A column that is missing in ``new`` was not changed. ``old`` is the row before the
 change, where the source sends it (REPLICA IDENTITY FULL). ``time`` is the commit time, nanoseconds since the epoch by
 the source's clock. What stands beside ``relation`` and ``operation`` may come in pieces
-(:mod:`~kainite.capture.postgresql.row_pieces`).
+(:mod:`~kainite.capture.row_pieces`).
 
 A change that cannot become a delta has ``refused``, the reason, in place of ``key`` and ``new``: its unit fails with
 that reason, and the extraction goes on. The WAL is decoded with the catalogue of its time, so no command on the source

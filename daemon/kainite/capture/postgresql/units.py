@@ -36,8 +36,8 @@ import orjson
 
 from kainite.capture.postgresql.pgoutput import TruncateMessage
 from kainite.capture.postgresql.records import SourceKeyOf, change_record
-from kainite.capture.postgresql.row_pieces import in_records
 from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
+from kainite.capture.row_pieces import in_records
 
 
 class OnTruncate(StrEnum):

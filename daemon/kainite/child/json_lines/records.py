@@ -8,56 +8,58 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import orjson
 
 from kainite.base.record import RawRecord, arrival_ms, rounded_ms
 
-CHUNK: Final = 500
-"""Records that are made into text together: more take more memory, and no less time."""
+CHUNK: Final = 250
+"""Records that are made into text together: more leave the processor's cache, and take half as much time again."""
 
 _BEGIN: Final = b'{"action":"processRecords","records":['
 _DATA, _KEY, _SEQUENCE = '{"data":"', '","partitionKey":"', '","sequenceNumber":"'
 _NEXT = f",{_DATA}"
 
 
-def render_process_records(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
+def render_process_records(
+    records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False
+) -> bytes:
     """Returns the ``processRecords`` line (docs/kcl.md, *Multi-language protocol*).
 
     ASCII only: a raw U+2028 ends a line for Node's readline.
+
+    Args:
+        records: the records.
+        millis_behind_latest: how far they are behind the shard's end, milliseconds.
+        plain: whether every text of the records is ASCII and needs no escape: then the texts are copied, which takes a
+            third of the time of making an object of each record and of writing it.
     """
-    chunks = [] if records else [b""]
-    for begin in range(0, len(records), CHUNK):
-        chunk = _copied(records[begin : begin + CHUNK])
-        if chunk is None:
-            return _rendered(records, millis_behind_latest)
-        chunks.append(chunk)
+    if not plain or not records:
+        return _rendered(records, millis_behind_latest)
+    try:
+        chunks = [_copied(records[begin : begin + CHUNK]) for begin in range(0, len(records), CHUNK)]
+    except TypeError:  # a record without data
+        return _rendered(records, millis_behind_latest)
     chunks[0] = _BEGIN + chunks[0]
     chunks[-1] += b'],"millisBehindLatest":%b}\n' % orjson.dumps(millis_behind_latest)
     return b",".join(chunks)
 
 
-def _copied(records: Sequence[RawRecord]) -> bytes | None:
+def _copied(records: Sequence[RawRecord]) -> bytes:
     """Returns records as the line has them, their texts copied.
 
-    That takes half the time of making an object of each record, and of writing it. Returns None for records of
-    aggregates, and where a text is missing or needs an escape.
+    Raises:
+        TypeError: a record has no data.
     """
-    payloads = [record.data for record in records if record.data is not None and record.sub is None]
-    if len(payloads) != len(records):
-        return None
-    keys = [record.key for record in records]
-    sequences = [record.sequence for record in records]
-    text = "".join((*payloads, *keys, *sequences))
-    if not text.isascii() or len(orjson.dumps(text)) != len(text) + 2:
-        return None
     seconds = [record.arrived for record in records]
     ends = {one: _end(one) for one in set(seconds)}
-    pieces = ["", _KEY, "", _SEQUENCE, "", ""] * len(records)
-    pieces[0::6], pieces[2::6], pieces[4::6] = payloads, keys, sequences
+    pieces: list[str | None] = ["", _KEY, "", _SEQUENCE, "", ""] * len(records)
+    pieces[0::6] = [record.data for record in records]
+    pieces[2::6] = [record.key for record in records]
+    pieces[4::6] = [record.sequence for record in records]
     pieces[5::6] = [ends[one] for one in seconds]
-    return f"{_DATA}{''.join(pieces).removesuffix(_NEXT)}".encode()
+    return f"{_DATA}{''.join(cast('list[str]', pieces)).removesuffix(_NEXT)}".encode()
 
 
 def _end(seconds: float | None) -> str:
@@ -86,7 +88,9 @@ def _rendered(records: Sequence[RawRecord], millis_behind_latest: int | None) ->
     return _line(request)
 
 
-def render_process_records_v0(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
+def render_process_records_v0(
+    records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False
+) -> bytes:
     """Returns the line in the protocol's first form, which knows neither times nor aggregates."""
     return _line(
         {

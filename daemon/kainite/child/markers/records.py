@@ -37,7 +37,7 @@ class LeftOut:
     cause: str
 
 
-def render_records(records: Sequence[RawRecord], millis_behind_latest: int | None) -> bytes:
+def render_records(records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False) -> bytes:
     """Renders a batch; returns no bytes for an empty batch. The dialect does not tell how far the shard is behind."""
     return "".join(f"{record.sequence} {record.sub or 0} {record.data or ''}\n" for record in records).encode("ascii")
 

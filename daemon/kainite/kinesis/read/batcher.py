@@ -13,7 +13,7 @@ from typing import TypeAlias
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.position import Position
 from kainite.base.record import RawRecord, position_of
-from kainite.kinesis.aggregation import portions
+from kainite.kinesis.aggregation import any_marked, portions
 from kainite.kinesis.read.record_batch import RecordBatch, Render, make_batch, make_batches
 from kainite.kinesis.shards import HashRange
 from kainite.kinesis.start_position import done_before
@@ -56,12 +56,21 @@ class Batcher:
     hash_range: HashRange | None = None
     even_empty: bool = False
 
-    def begin(self, records: Sequence[RawRecord], millis_behind_latest: int | None) -> Portioned:
-        """Returns the batches of the first portion of the records, and the other portions, for :meth:`next`."""
-        first, *rest = portions(records)
-        batches = self._batches(first, millis_behind_latest)
+    def begin(
+        self, records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False
+    ) -> Portioned:
+        """Returns the batches of the first portion of the records, and the other portions, for :meth:`next`.
+
+        Args:
+            records: the records as Kinesis gave them.
+            millis_behind_latest: how far the last record is behind the shard's newest one, milliseconds.
+            plain: whether every text of the records is ASCII and needs no escape in JSON.
+        """
+        plain = plain and not any_marked(records)
+        first, *rest = (records,) if plain else portions(records)
+        batches = self._batches(first, millis_behind_latest, plain=plain)
         if not batches and not rest and self.even_empty:
-            batches = (make_batch((), millis_behind_latest, self.render),)
+            batches = (make_batch((), millis_behind_latest, self.render, plain=plain),)
         last = position_of(records[-1]) if records else None
         return Portioned(batches, tuple(rest), last, millis_behind_latest)
 
@@ -70,10 +79,13 @@ class Batcher:
         batches = self._batches(portioned.rest[0], portioned.millis_behind_latest)
         return replace(portioned, batches=batches, rest=portioned.rest[1:])
 
-    def _batches(self, records: Sequence[RawRecord], millis_behind_latest: int | None) -> Batches:
+    def _batches(
+        self, records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False
+    ) -> Batches:
         # No other records are left out: a source continues after the last record that it took.
         after = done_before(self.start, self.cut_at)
         return make_batches(
             records, millis_behind_latest,
             after=after, cut_at=self.cut_at, hash_range=self.hash_range, render=self.render,
+            plain=plain,
         )  # fmt: skip

@@ -9,6 +9,13 @@ between; a reply counts only when its batches are queued, and until then the sam
 Nothing is stored, so a crash leaves nothing behind: the checkpoint and the serialization log decide where the next
 reader starts.
 
+A reply with records tells no tip: its shard may have been closed before the call, and then records that arrived until
+the call are in the shard's children (:mod:`kainite.log.collecting.watermark`). In a busy shard units that end by the
+watermark would wait for a record that comes late enough, and for the reading after it. So while a unit waits for the
+reading alone, one more call follows a reply with records, :data:`SOONEST_S` after it: either it has no record, and
+tells a tip, or it has records that arrived after the call before it. There is one such call at most for each one that
+the interval allows, and none while the stream is throttled.
+
 There is no gap at LATEST either: KCL asks for LATEST again when an iterator expires before the first record, and
 loses the records in between. Here the second iterator starts at the time of the first one.
 """
@@ -27,6 +34,7 @@ from kainite.base.errors import StreamUnavailableError
 from kainite.base.logs import event
 from kainite.base.position import Position
 from kainite.base.retry import AWS_BACKOFF
+from kainite.base.waiting import wait_until_set
 from kainite.kinesis.client import StreamClient, parse_reply
 from kainite.kinesis.failures import final_error, unknown_checkpoint
 from kainite.kinesis.read.batcher import Batcher, Portioned
@@ -48,6 +56,9 @@ from kainite.observe.metric import (
 from kainite.settings import StreamSettings
 
 logger = logging.getLogger(__name__)
+
+SOONEST_S = 0.2
+"""The least seconds between two calls of which one is early: Kinesis allows five a second and shard."""
 
 ERROR_AFTER = 5
 """Further failures in a row are logged as errors."""
@@ -115,6 +126,7 @@ class PollingReader:
         self._opened_at: float | None = None
         self._fetched: Position | None = None
         self._unfinished: _Fetched | None = None  # the last reply, while portions of it are left
+        self._early_before: float | None = None  # when the last call was due, if it was made before its time
         self._asked_at = 0.0  # when the reply that is under way was asked for
 
     @property
@@ -148,7 +160,7 @@ class PollingReader:
             if fetched.end is not None:
                 self.ahead.queue.end(fetched.end)
                 return
-            await asyncio.sleep(self._interval(fetched.size) - (time.monotonic() - began))
+            await self._rest(fetched, began)
 
     def _accept(self, fetched: _Fetched) -> None:
         records = fetched.records
@@ -163,6 +175,24 @@ class PollingReader:
         if not records.rest and records.millis_behind_latest is not None:
             at_tip = records.last is None and records.millis_behind_latest == 0 and fetched.end is None
             self.ahead.queue.mark(self._asked_at - records.millis_behind_latest / 1000, at_tip=at_tip)
+
+    async def _rest(self, fetched: _Fetched, began: float) -> None:
+        """Waits until the next call is due; ends sooner, once, where a unit of work waits for a tip."""
+        until, soonest = began + self._interval(fetched.size), began + SOONEST_S
+        if self._early_before is not None:
+            until, self._early_before = max(self._early_before, soonest), None
+        elif self._may_be_at_tip(fetched) and soonest < until:
+            self.ahead.wanted.clear()
+            await asyncio.sleep(soonest - time.monotonic())
+            if await wait_until_set(self.ahead.wanted, max(0.0, until - time.monotonic())):
+                self._early_before = until
+            return
+        await asyncio.sleep(until - time.monotonic())
+
+    def _may_be_at_tip(self, fetched: _Fetched) -> bool:
+        records = fetched.records
+        caught_up = records.last is not None and records.millis_behind_latest == 0
+        return caught_up and not self.ahead.watch.is_throttled
 
     def _interval(self, size: int) -> float:
         throttled = self.ahead.watch.is_throttled
@@ -205,7 +235,7 @@ class PollingReader:
             size, reply = len(body), parse_reply(body)
             del body
             fresh = self._continuity.look(reply.records, self._fetched)
-            records = self._batcher.begin(fresh, reply.millis_behind_latest)
+            records = self._batcher.begin(fresh, reply.millis_behind_latest, plain=reply.plain)
             fetched = _Fetched(records, reply.next_iterator, size)
         return self._with_end(fetched, tuple(child.within(self._stream.id) for child in reply.children))
 

@@ -192,7 +192,7 @@ class PushedEvents:
             pushed = parse_event(payload)
             del payload
             fresh = self._continuity.look(pushed.records, self._accepted)
-            records = self._batcher.begin(fresh, pushed.millis_behind_latest)
+            records = self._batcher.begin(fresh, pushed.millis_behind_latest, plain=pushed.plain)
             fetched = FetchedEvent(
                 records,
                 _sound(pushed.continuation),

@@ -27,6 +27,7 @@ class ReadAhead:
 
     Attributes:
         queue: the batches that were read and not taken yet.
+        wanted: set when somebody waits for nothing but the reading; a reader that polls may read sooner then.
         watch: tells whether the reading gets on; the reader keeps it up to date.
     """
 
@@ -35,6 +36,7 @@ class ReadAhead:
     ) -> None:
         self.queue = Prefetch(bounds)
         self.watch = ReadingWatch()
+        self.wanted = asyncio.Event()
         self._shard_id = shard_id
         self._run = run
         self._name = name

@@ -13,17 +13,25 @@ renders.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol
 
 from kainite.base.position import Position
 from kainite.base.record import RawRecord, arrival_ms, payload_bytes, position_of
 from kainite.kinesis.aggregation import EVERY_KEY, expand
 from kainite.kinesis.shards import HashRange, Shard
 
-Render: TypeAlias = Callable[[Sequence[RawRecord], int | None], bytes]
-"""Makes the child's line; takes the records, and by how many milliseconds they are behind the shard's end."""
+
+class Render(Protocol):
+    """Makes the child's line of records, which are so many milliseconds behind the shard's end.
+
+    ``plain`` says that every text of the records is ASCII and needs no escape in JSON.
+    """
+
+    def __call__(
+        self, records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False
+    ) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,7 @@ def make_batches(
     cut_at: Position | None = None,
     hash_range: HashRange | None = None,
     render: Render,
+    plain: bool = False,
 ) -> tuple[RecordBatch, ...]:
     """Returns the batches of a reply: none, one, or two where ``cut_at`` lies inside.
 
@@ -79,18 +88,21 @@ def make_batches(
         cut_at: no batch reaches from one side of this position to the other.
         hash_range: the shard's range of hash keys: an aggregate that reaches beyond it is dropped. None: none is.
         render: makes the child's line.
+        plain: whether every text of the records is ASCII and needs no escape in JSON, and none is an aggregate.
     """
-    records = expand(records, hash_range or EVERY_KEY)
+    records = records if plain else expand(records, hash_range or EVERY_KEY)
     begin = 0 if after is None else bisect_right(records, after, key=position_of)
     middle = begin if cut_at is None else max(begin, bisect_right(records, cut_at, key=position_of))
     pieces = (records[begin:middle], records[middle:])
-    return tuple(make_batch(piece, millis_behind_latest, render) for piece in pieces if piece)
+    return tuple(make_batch(piece, millis_behind_latest, render, plain=plain) for piece in pieces if piece)
 
 
-def make_batch(records: Sequence[RawRecord], millis_behind_latest: int | None, render: Render) -> RecordBatch:
+def make_batch(
+    records: Sequence[RawRecord], millis_behind_latest: int | None, render: Render, *, plain: bool = False
+) -> RecordBatch:
     """Returns one batch, which may be empty."""
     return RecordBatch(
-        line=render(records, millis_behind_latest),
+        line=render(records, millis_behind_latest, plain=plain),
         count=len(records),
         first=position_of(records[0]) if records else None,
         last=position_of(records[-1]) if records else None,

@@ -28,7 +28,7 @@ from botocore.exceptions import ClientError
 from urllib3.exceptions import HTTPError
 
 from kainite.base.errors import StreamUnavailableError
-from kainite.base.record import RawRecord
+from kainite.base.record import RawRecord, has_plain_texts
 from kainite.base.shard_key import ShardKey
 from kainite.kinesis.client import server_time
 from kainite.kinesis.read.event_stream import EventStreamReader, FramingError, Message
@@ -64,12 +64,14 @@ class ShardEvent:
         millis_behind_latest: how far the event is behind the shard's newest record, milliseconds.
         continuation: the sequence number AFTER which the next subscription continues; None at the shard's end.
         children: at the shard's end, the shards that continue the shard.
+        plain: whether every text of the records is ASCII and needs no escape in JSON.
     """
 
     records: list[RawRecord]
     millis_behind_latest: int | None
     continuation: str | None
     children: tuple[Shard, ...]
+    plain: bool = False
 
 
 class _Event(msgspec.Struct, gc=False):
@@ -157,7 +159,8 @@ def parse_event(payload: bytes) -> ShardEvent:
         children = tuple(map(Shard.from_end_of_parent, event.ChildShards or ()))
     except (msgspec.DecodeError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StreamUnavailableError(f"{_OPERATION} sent what is no event ({error!r}): {payload[:80]!r}") from error
-    return ShardEvent(event.Records, event.MillisBehindLatest, event.ContinuationSequenceNumber, children)
+    plain = has_plain_texts(payload)
+    return ShardEvent(event.Records, event.MillisBehindLatest, event.ContinuationSequenceNumber, children, plain)
 
 
 def _messages(body: Body) -> Iterator[Message]:

@@ -73,6 +73,7 @@ from kainite.log.collecting.unit_entries import (
     release_ready,
 )
 from kainite.log.collecting.watermark import Ended, Straggler, reserved, straggler
+from kainite.log.collecting.whole_units import dispatched_at_once
 from kainite.log.format.entry import (
     LEASED,
     MISSING,
@@ -127,6 +128,10 @@ def collect(
     journal = Journal(state, now_ms)
     again: list[str] = []
     for fragment in map(partial(_reserved, rules), fragments):
+        if fragment.uow in state.open:  # no name is both open and that of a dispatched unit
+            if _collect_fragment(journal, rules, shard, fragment):
+                again.append(fragment.uow)
+            continue
         failed = state.failed(fragment.uow)
         if failed is not None and failed.collecting:
             _collect_late(journal, rules, shard, failed, fragment)
@@ -182,6 +187,10 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
     """Collects a fragment of an open or unknown unit; returns whether the fragment was dropped as a duplicate."""
     state = journal.state
     unit = state.open.get(fragment.uow)
+    if unit is None and dispatched_at_once(journal, rules, shard, fragment):
+        if state.ready:
+            release_ready(journal, rules)
+        return False
     unit = unit or OpenUnit(fragment.uow, journal.now_ms)  # the fold opens the unit in the log; this is a stand-in
     news = within_bounds(unit, news_of(unit, fragment))
     if news.dropped:

@@ -51,7 +51,7 @@ class News:
 def news_of(unit: OpenUnit, fragment: Fragment, copies: Collection[Identity] = ()) -> News:
     """Returns the new part of a fragment; ``copies`` are deltas in the fragment that another unit has."""
     identities = fragment.identities
-    if not unit.count and not copies and len(set(identities)) == len(identities):
+    if not copies and len(set(identities)) == len(identities) and not (unit.count and any(map(unit.has, identities))):
         return News(fragment)
     fresh: dict[Identity, None] = {}
     without: list[int] = []
@@ -118,6 +118,8 @@ class Standing:
 def judge(unit: OpenUnit, news: News, state: FoldedLog, rules: UowSettings) -> Standing:
     """Returns the unit's standing with the fragment, and with what is wrong with its number or its end."""
     standing = stand(unit, news)
+    if standing.end is None:
+        return standing
     if rules.order is UowOrder.TIME and news.fragment.ends and not news.fragment.rejects:
         standing.causes.append("an end came, and with uowOrder=time units have none")
     told = bool(news.fragment.ends) and unit.end is None
@@ -143,7 +145,8 @@ def stand(unit: OpenUnit, news: News) -> Standing:
     """
     fragment = news.fragment
     failing = bool(unit.causes) or unit.given_up is not None
-    standing = Standing(unit.count + fragment.count, unit.end, failing, [reject.cause for reject in fragment.rejects])
+    causes = [reject.cause for reject in fragment.rejects] if fragment.rejects else []
+    standing = Standing(unit.count + len(fragment.identities), unit.end, failing, causes)
     for end in fragment.ends:
         _add_end(standing, end)
     if standing.end is not None and standing.count > standing.end.count:

@@ -70,6 +70,11 @@ def within_bounds(unit: OpenUnit, news: News) -> News:
     return news
 
 
+def fits_alone(fragment: Fragment) -> bool:
+    """Returns whether a unit that is this fragment alone is within the bounds."""
+    return len(fragment.identities) <= MOST_DELTAS and fragment.touched.size <= MOST_SIGNATURES
+
+
 def _beyond(news: News, rejects: tuple[Reject, ...]) -> News:
     touched = msgspec.structs.replace(
         NOTHING, tables=news.fragment.touched.tables, unsigned=news.fragment.touched.tables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from kainite.base.logs import event
@@ -13,7 +14,7 @@ from kainite.log.state.journal import Journal
 from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.unit_fields import unit_fields
 from kainite.settings import Isolation, UowEnd, UowSettings
-from kainite.uow.fragment import Fragment
+from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.scheme import Scheme
 from kainite.uow.touches import NOTHING, Touched
 
@@ -33,26 +34,27 @@ def note_scheme(journal: Journal, scheme: Scheme | None) -> None:
 def keep(journal: Journal, rules: UowSettings, shard: str, news: News, standing: Standing) -> None:
     """Writes a FRAGMENT entry: the unit stays open, or goes on collecting although it has failed."""
     fragment = news.fragment
-    for reject in (*fragment.rejects, *fragment.misfits):
+    count, digests = len(fragment.identities), digests_of(fragment)
+    for reject in _faulty(fragment):
         event(_logger, logging.ERROR, "delta refused", **unit_fields(fragment.uow, tables=fragment.touched.tables),
               shard=shard, cause=reject.cause, line=reject.line)  # fmt: skip
     watermark = rules.end is UowEnd.WATERMARK
     meta = FragmentMeta(
         uow=fragment.uow,
         shard=shard,
-        count=fragment.count,
-        ordinals=ordinals_of(fragment),
+        count=count,
+        ordinals=ordinals_of(fragment) if digests else fragment.identities,  # type: ignore[arg-type]  # no digests
         end=standing.end if fragment.ends or standing.renumbered else None,
         causes=tuple(standing.causes),
         offending=offending_of(fragment),
-        digests=digests_of(fragment),
+        digests=digests,
         repeated=news.repeated,
-        misfits=tuple(misfit.cause for misfit in fragment.misfits),
+        misfits=tuple([misfit.cause for misfit in fragment.misfits]),
         fault=Fault.TOO_LARGE if news.beyond else None,
         without=fragment.without,
         time=fragment.time,
         arrived_ms=fragment.arrived_ms,
-        watermark=watermark and bool(fragment.count or fragment.rejects or news.beyond),  # copies delay nothing
+        watermark=watermark and bool(count or fragment.rejects or news.beyond),  # copies delay nothing
     )
     journal.write(EntryKind.FRAGMENT, meta, fragment.touched, fragment.piece, fragment.signed)
 
@@ -159,4 +161,9 @@ def digests_of(fragment: Fragment) -> tuple[bytes, ...]:
 
 def offending_of(fragment: Fragment) -> str | None:
     """Returns the first emitted line of a fragment that is no delta, or that does not fit the catalogue."""
-    return next((reject.line for reject in (*fragment.rejects, *fragment.misfits)), None)
+    return next((reject.line for reject in _faulty(fragment)), None)
+
+
+def _faulty(fragment: Fragment) -> Sequence[Reject]:
+    """Returns what is wrong with a fragment; mostly nothing is."""
+    return (*fragment.rejects, *fragment.misfits) if fragment.rejects or fragment.misfits else ()

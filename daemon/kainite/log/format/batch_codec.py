@@ -222,6 +222,7 @@ def _entry(record: IndexRecord, stored: StoredPayload) -> Entry:
         b"" if record.blob else stored.data_of(record.length, record.crc),
         NO_REQUEST if record.request is None else ReqId(*record.request),
         stored.piece(record.blob, record.offset, record.length) if record.blob else None,
+        record.signatures,
     )
 
 

@@ -24,6 +24,7 @@ CONTROL      :class:`ControlMeta`: since when a shard is read    empty
 CONTROL      :class:`ControlMeta`: a stream has its leases       empty
 TRANSACTION  :class:`TransactionMeta`: an application's          the application's own
 OPERATION    :class:`OperationMeta`: what a person did or asked  empty
+TARGET       :class:`TargetMeta`: outcomes in one of several     empty
 ===========  ==================================================  ================================
 """
 
@@ -48,6 +49,7 @@ SNAPSHOT_PART: Final = "snapshot-part"
 NAMES: Final = "names"
 STREAM: Final = "stream"
 STARTED: Final = "started"
+TARGETS: Final = "targets"
 LEASED: Final = "leased"
 
 MISSING: Final = "missing:"
@@ -68,6 +70,7 @@ class EntryKind(IntEnum):
     REFIT = 7
     TRANSACTION = 8
     OPERATION = 9
+    TARGET = 10
 
 
 class UnitStatus(StrEnum):
@@ -142,6 +145,11 @@ class Outcome(msgspec.Struct, frozen=True, eq=False, array_like=True):
     instance: int | None = None
     cause: str | None = None
     at_ms: int | None = None
+
+    @property
+    def resolves(self) -> bool:
+        """Tells whether the unit is committed or discarded from now on."""
+        return self.status in (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Outcome) and self._decided == other._decided
@@ -302,8 +310,10 @@ class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CO
         what: ``snapshot``; ``snapshot-part``: bytes of a snapshot whose ``snapshot`` entry comes later; ``names``;
             ``stream``: the shards' positions are of the stream that ``key`` identifies; those of another one end here;
             ``started``: shards at LATEST and AT_TIMESTAMP, of the stream ``key`` where there are several, are read
-            from the time ``since`` on; it holds until the log adopts another stream; or ``leased``: the stream ``key``
-            is awaited no more (:mod:`kainite.log.collecting.reported_shards`).
+            from the time ``since`` on; it holds until the log adopts another stream; ``leased``: the stream ``key`` is
+            awaited no more (:mod:`kainite.log.collecting.reported_shards`); or ``targets``: units that are dispatched
+            from here on belong to the targets that ``key`` says
+            (:meth:`kainite.settings.assignment.TableAssignment.as_text`).
         since: of ``snapshot``: it is the state that the entries below this id add up to. Of ``started``: milliseconds
             since the epoch, by Kinesis' clock; 0 where its shards are read from TRIM_HORIZON.
         count, key, forget: of ``names``, as :meth:`kainite.log.state.recent_units.RecentUnits.move` takes them.
@@ -314,6 +324,20 @@ class ControlMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.CO
     count: Natural = 0
     key: str | None = None
     forget: Natural = 0
+
+
+class TargetMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.TARGET.value):
+    """Outcomes of units in one of several targets; the STATUS entry behind it has what they mean for the whole units.
+
+    Attributes:
+        target: the target's name.
+        outcomes: the outcomes there, in order of time.
+        through: every entry of the target's outcomes partition up to this id is in the log now.
+    """
+
+    target: str
+    outcomes: tuple[Outcome, ...]
+    through: int
 
 
 class TransactionMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.TRANSACTION.value):
@@ -405,6 +429,7 @@ Meta: TypeAlias = (
     | SchemeMeta
     | TransactionMeta
     | OperationMeta
+    | TargetMeta
 )
 
 

@@ -22,6 +22,7 @@ from kainite.log.format.entry import (
     RefitMeta,
     SchemeMeta,
     StatusMeta,
+    TargetMeta,
     TransactionMeta,
     UnitMeta,
 )
@@ -103,4 +104,5 @@ KINDS: Final[Mapping[type[Meta], EntryKind]] = {
     RefitMeta: EntryKind.REFIT,
     TransactionMeta: EntryKind.TRANSACTION,
     OperationMeta: EntryKind.OPERATION,
+    TargetMeta: EntryKind.TARGET,
 }

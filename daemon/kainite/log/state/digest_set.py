@@ -22,7 +22,7 @@ _REST = DIGEST_BYTES - 2
 _PARTS = struct.Struct(f">H{_REST}s")
 
 
-@lru_cache(maxsize=64)  # a unit's name is looked up, and then added
+@lru_cache(maxsize=8192)  # a unit's name is looked up with its first fragment, and added when it is dispatched
 def digest_of(name: str) -> bytes:
     """Returns the digest of a name."""
     return hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES).digest()

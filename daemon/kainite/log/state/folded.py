@@ -53,6 +53,7 @@ from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.operations import DoneOperations
 from kainite.log.state.ordinal_pages import ordinals_in
 from kainite.log.state.recent_units import RecentUnits
+from kainite.log.state.target_parts import TargetParts
 from kainite.log.state.unit_state import UnitState
 from kainite.log.state.units import UnitFold
 from kainite.uow.scheme import Scheme, TableScheme
@@ -73,7 +74,8 @@ class FoldedLog:
     """The folded log."""
 
     def __init__(self) -> None:
-        self._fold = UnitFold()
+        self.fold = UnitFold()
+        """The units' part of the fold."""
         self.next_id = 0
         self.stream: str | None = None
         """Identity of the stream that is collected."""
@@ -104,6 +106,8 @@ class FoldedLog:
         """Of several streams those that have begun, and whose leases nobody has seen for certain."""
         self.operations = DoneOperations()
         """What people did, and whether applying is paused."""
+        self.targets = TargetParts()
+        """What each of several targets has of the unresolved units; empty where there is one target."""
 
     @property
     def started_ms(self) -> int | None:
@@ -113,17 +117,17 @@ class FoldedLog:
     @property
     def open(self) -> dict[str, OpenUnit]:
         """Returns the units that are being collected, by name."""
-        return self._fold.open
+        return self.fold.open
 
     @property
     def units(self) -> dict[int, UnitState]:
         """Returns the dispatched units that are not resolved, by transaction id."""
-        return self._fold.units
+        return self.fold.units
 
     @property
     def statuses(self) -> Mapping[UnitStatus, int]:
         """Returns how many of :attr:`units` have each status; a status that no unit has may be missing."""
-        return self._fold.statuses
+        return self.fold.statuses
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
         """Applies one entry.
@@ -142,18 +146,19 @@ class FoldedLog:
         if isinstance(entry.meta, UnitMeta):  # most entries are units
             self._remember_ended(entry.meta)
             self._leave_ready(entry.meta.uow)
-            if (opened := self.open.get(entry.meta.uow)) is not None:
+            if (opened := self.fold.open.get(entry.meta.uow)) is not None:
                 self.open_deltas -= opened.held
-            unit = self._fold.dispatch(tid, entry, entry.meta)
+            unit = self.fold.dispatch(tid, entry, entry.meta)
+            self.targets.begin(unit)
             self._dispatched(entry.meta)
             self._wait_for(unit)
             return
-        if isinstance(entry.meta, FragmentMeta) and entry.meta.uow not in self._fold.late:  # most of the others
+        if isinstance(entry.meta, FragmentMeta) and entry.meta.uow not in self.fold.late:  # most of the others
             if entry.meta.end is not None:  # it may take the unit's number away
                 self._leave_ready(entry.meta.uow)
             if entry.meta.fault is Fault.TOO_LARGE and (opened := self.open.get(entry.meta.uow)) is not None:
                 self.open_deltas -= opened.held
-            self._collected(self._fold.collect(tid, entry, entry.meta, time_ms))
+            self._collected(self.fold.collect(tid, entry, entry.meta, time_ms))
             self.open_deltas += entry.meta.count
             return
         self._remember_late(entry.meta)
@@ -161,8 +166,10 @@ class FoldedLog:
             self._forget(self.units[entry.meta.unit])
         late = self.failed(entry.meta.uow) if isinstance(entry.meta, FragmentMeta) else None
         before = late.memory if late is not None else 0
-        for unit in self._fold.apply(tid, entry, time_ms):
+        for unit in self.fold.apply(tid, entry, time_ms):
             self._forget(unit)
+            self.targets.forget(unit.tid)
+        self.targets.fold(entry.meta, self.units, late)
         match entry.meta:
             case FragmentMeta() if late is not None:
                 self.waiting_bytes += self.units[late.tid].memory - before
@@ -224,16 +231,16 @@ class FoldedLog:
     def restore_units(self, units: Iterable[UnitState]) -> None:
         """Takes the unresolved units of a snapshot."""
         for unit in units:
-            self._fold.add(unit.copy())
+            self.fold.add(unit.copy())
             self._wait_for(unit)
 
     def lend_units(self) -> tuple[list[OpenUnit], list[UnitState]]:
         """Returns the open and the unresolved units, which later entries do not change (:meth:`UnitFold.lend`)."""
-        return self._fold.lend(self.next_id)
+        return self.fold.lend(self.next_id)
 
     def take_units_back(self) -> None:
         """Notes that nobody looks any more at the units that were lent."""
-        self._fold.take_back()
+        self.fold.take_back()
 
     def collecting(self, uow: str) -> UnitState | None:
         """Returns the failed unit to which parts that come late still belong; None when there is none."""
@@ -242,12 +249,12 @@ class FoldedLog:
 
     def failed(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
-        tid = self._fold.late.get(uow)
+        tid = self.fold.late.get(uow)
         return None if tid is None else self.units.get(tid)
 
     def late_units(self) -> Iterator[UnitState]:
         """Yields the unresolved units that failed before they were whole: entries behind theirs may belong to them."""
-        return (self.units[tid] for tid in self._fold.late.values() if tid in self.units)
+        return (self.units[tid] for tid in self.fold.late.values() if tid in self.units)
 
     def find(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit called ``uow``; None when there is none."""
@@ -269,7 +276,7 @@ class FoldedLog:
 
     def _leave_ready(self, uow: str) -> None:
         """Takes a unit out of :attr:`ready`; called before an entry that dispatches it or changes its end is folded."""
-        number = unit.number if (unit := self.open.get(uow)) is not None else None
+        number = unit.number if (unit := self.fold.open.get(uow)) is not None else None
         if number is not None and self.ready.get(number) == uow:
             del self.ready[number]
 

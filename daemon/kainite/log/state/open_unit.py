@@ -118,13 +118,15 @@ class OpenUnit(msgspec.Struct, array_like=True):
         self.touched.add(touched, meta.count, self.count)
         self.count += meta.count
         add_ordinals(self.ordinals, meta.ordinals)
-        self.digests.update(meta.digests)
+        if meta.digests:
+            self.digests.update(meta.digests)
         self.repeated += meta.repeated
         if meta.fault is Fault.INCOMPLETE:
             self.given_up = "; ".join(meta.causes)
-        else:
+        elif meta.causes:
             self.causes.extend(meta.causes[: MOST_CAUSES - len(self.causes)])
-        self.misfits.extend(meta.misfits[: MOST_CAUSES - len(self.misfits)])
+        if meta.misfits:
+            self.misfits.extend(meta.misfits[: MOST_CAUSES - len(self.misfits)])
         self.offending = self.offending or meta.offending
         if meta.watermark:
             self.time, self.arrived_ms = latest(self.time, meta.time), latest(self.arrived_ms, meta.arrived_ms)

@@ -35,7 +35,9 @@ from kainite.log.state.number_set import NumberSet
 from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.operations import DoneOperations
 from kainite.log.state.recent_units import RecentUnits, Segment
+from kainite.log.state.target_parts import PartsOfUnit, TargetParts
 from kainite.log.state.unit_state import UnitState
+from kainite.settings.assignment import assignment_from
 from kainite.uow.scheme import Scheme, TableScheme
 from kainite.uow.touches import Touched
 
@@ -119,6 +121,14 @@ class OperationsSection(msgspec.Struct, frozen=True, tag="operations"):
     items: list[OperationMeta]
 
 
+class TargetsSection(msgspec.Struct, frozen=True, tag="targets"):
+    """Several targets: the assignment, how far outcomes are copied, and parts of units; one target has no section."""
+
+    assignment: str
+    through: dict[str, int]
+    items: list[PartsOfUnit]
+
+
 class SnapshotManifest(msgspec.Struct, frozen=True):
     """The data of the CONTROL entry that HEAD names: the ids of the entries with the parts."""
 
@@ -134,6 +144,7 @@ _Section: TypeAlias = (
     | NamesSection
     | EndedUnitsSection
     | OperationsSection
+    | TargetsSection
 )
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
@@ -153,6 +164,7 @@ class Captured:
     names: list[tuple[str, int | None]]
     ended: dict[str, tuple[int, bytes]]
     operations: list[OperationMeta]
+    targets: TargetParts
 
 
 def capture(state: FoldedLog) -> Captured:
@@ -189,6 +201,7 @@ def capture(state: FoldedLog) -> Captured:
         recent.tail(),
         state.ended.captured(),
         state.operations.all(),
+        state.targets.copy(),
     )
 
 
@@ -246,6 +259,12 @@ def _sections(captured: Captured) -> Iterator[bytes]:
         yield _section(EndedUnitsSection(ended))
     for operations in _slices(captured.operations):
         yield _section(OperationsSection(operations))
+    targets = captured.targets
+    if targets.assignment or targets.through:
+        assignment, through = targets.assignment.as_text(), targets.through
+        for some in _slices(PartsOfUnit(tid, parts) for tid, parts in targets.units.items()):
+            yield _section(TargetsSection(assignment, {}, some))
+        yield _section(TargetsSection(assignment, through, []))
 
 
 def _section(section: _Section) -> bytes:
@@ -323,7 +342,7 @@ def _read(data: bytes) -> Captured:
         begin = end
     if not sections or not isinstance(sections[0], SnapshotHeader):
         raise ValueError("it does not begin with its header")
-    found = Captured(sections[0], [], [], {}, [], {}, [])
+    found = Captured(sections[0], [], [], {}, [], {}, [], TargetParts())
     for section in sections[1:]:
         match section:
             case OpenUnitsSection(opened):
@@ -338,6 +357,10 @@ def _read(data: bytes) -> Captured:
                 found.ended.update((uow, (due_ms, packed)) for uow, due_ms, packed in ended)
             case OperationsSection(operations):
                 found.operations.extend(operations)
+            case TargetsSection(assignment, through, items):
+                found.targets.assignment = assignment_from(assignment)
+                found.targets.through.update(through)
+                found.targets.units.update((item.tid, item.parts) for item in items)
             case SnapshotHeader():
                 raise ValueError("it has two headers")
     return found
@@ -366,6 +389,7 @@ def _state(captured: Captured) -> FoldedLog:
     state.operations = DoneOperations(captured.operations, header.pause)
     for unit in captured.units:
         _share_tables(unit.own)
+    state.targets = captured.targets
     state.restore_units(captured.units)
     return state
 

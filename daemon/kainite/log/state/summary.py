@@ -84,6 +84,20 @@ class DurableMark(msgspec.Struct, frozen=True, array_like=True):
     through: int
 
 
+class TargetFigure(msgspec.Struct, frozen=True, array_like=True):
+    """One of several targets.
+
+    Attributes:
+        name: its name.
+        waiting: units that are not resolved there.
+        failed: those of them that failed there.
+    """
+
+    name: str
+    waiting: int
+    failed: int
+
+
 class LogSummary(msgspec.Struct, frozen=True, array_like=True):
     """The figures of a log. A later release may append fields.
 
@@ -104,6 +118,7 @@ class LogSummary(msgspec.Struct, frozen=True, array_like=True):
         shards: how many shards are to be read.
         unread: of these, the ones that are read least far.
         paused: who has paused applying, since when and why, shortened; empty while units are applied.
+        targets: several targets; none where there is one, and then no field in HEAD.
     """
 
     at_ms: int
@@ -125,6 +140,7 @@ class LogSummary(msgspec.Struct, frozen=True, array_like=True):
     shards: int = 0
     unread: tuple[ShardFigure, ...] = ()
     paused: str = ""
+    targets: tuple[TargetFigure, ...] = ()
 
     @property
     def dispatched(self) -> int:
@@ -146,7 +162,8 @@ class OwnersFigures:
 
 def as_text(summary: LogSummary) -> str:
     """Returns a summary as it stands in HEAD."""
-    return msgspec.json.encode(summary).decode()
+    text = msgspec.json.encode(summary).decode()
+    return text if summary.targets else text.removesuffix(",[]]") + "]"
 
 
 def from_text(text: str) -> LogSummary | None:
@@ -183,6 +200,7 @@ def summary_of(state: FoldedLog, figures: OwnersFigures) -> LogSummary:
         shards=len(unread),
         unread=tuple(unread[:MOST_SHARDS]),
         paused=_short(paused_in_words(pause)) if (pause := state.operations.pause) is not None else "",
+        targets=tuple(TargetFigure(name, *figures) for name, figures in state.targets.counts().items()),
     )
 
 

@@ -179,11 +179,10 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
     @property
     def memory(self) -> int:
         """Returns about how many bytes of memory the unit takes while it is unresolved."""
-        late = self.late
-        identities = 0 if late is None else PAGE_BYTES * len(late.ordinals) + DIGEST_BYTES * len(late.digests)
-        return (
-            UNIT_BYTES + SIGNATURE_BYTES * (len(self.written) + len(self.read)) + 40 * len(self.fragments) + identities
-        )
+        if (late := self.late) is None:
+            return UNIT_BYTES + SIGNATURE_BYTES * self.own.size + 40 * len(self.meta.fragments)
+        identities = PAGE_BYTES * len(late.ordinals) + DIGEST_BYTES * len(late.digests)
+        return UNIT_BYTES + SIGNATURE_BYTES * late.touched.size + 40 * len(late.fragments) + identities
 
     def copy(self) -> UnitState:
         """Returns a copy, which late parts do not change."""

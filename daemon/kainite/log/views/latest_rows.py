@@ -56,7 +56,7 @@ def _read(
         for batch in store.read_batches(partition, begin, strong=True):
             table.take(batch, begin)
             following = batch.last_id + 1
-        rows = list(table.rows())[-limit:]
+        rows = list(table.rows(limit))
         earlier = table.first_entry_of(rows)
         if begin <= low or (len(rows) == limit and earlier >= begin):
             break
@@ -65,5 +65,5 @@ def _read(
     if outcomes:
         through = mark.through if table.through is None else table.through
         table.settle(outcomes_of(outcomes, through + 1))
-        rows = list(table.rows())[-limit:]
+        rows = list(table.rows(limit))
     return rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice, starmap
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogStore
@@ -131,19 +132,21 @@ class UnitTable:
         self._open: dict[str, list[str]] = {}
         self._dispatched: dict[int, _Dispatched] = {}
 
-    def rows(self) -> Iterator[LogRow]:
-        """Yields dispatched units by transaction id, then the units that are being collected."""
-        yield from self.dispatched()
-        for uow, opened in self._fold.open.items():
+    def rows(self, last: int | None = None) -> Iterator[LogRow]:
+        """Yields dispatched units by transaction id, then the units that are being collected; at most the last ones."""
+        units, collecting = self._fold.units, self._fold.open
+        left_out = 0 if last is None else max(0, len(units) + len(collecting) - last)
+        yield from starmap(self._row, islice(units.items(), left_out, None))
+        for uow, opened in islice(collecting.items(), max(0, left_out - len(units)), None):
             yield open_row(opened, self._open[uow], self._units.of_open(uow))
 
     def dispatched(self, below: float = math.inf) -> Iterator[LogRow]:
         """Yields the dispatched units whose transaction ids are lower than ``below``, in order."""
-        for tid, unit in self._fold.units.items():
-            if tid < below:
-                more = self._dispatched[tid]
-                row = dispatched_row(unit, self._units)
-                yield replace(row, signature=more.signature, trans_in=more.trans_in, offending=more.offending)
+        return (self._row(tid, unit) for tid, unit in self._fold.units.items() if tid < below)
+
+    def _row(self, tid: int, unit: UnitState) -> LogRow:
+        row, more = dispatched_row(unit, self._units), self._dispatched[tid]
+        return replace(row, signature=more.signature, trans_in=more.trans_in, offending=more.offending)
 
     def first_entry_of(self, rows: Sequence[LogRow]) -> float:
         """Returns the lowest id of an entry that dispatched units among ``rows`` consist of; infinity without one."""

@@ -47,14 +47,15 @@ class OwnerConnection:
     Args:
         conversation: decides what this side sends, and what the owner's messages mean.
         link: carries the messages.
-        reading: returns the latest report of this process, with ages as of now; None while there is no report.
+        reading: returns the latest report of this process, with ages as of now; None while there is no report; is told
+            whether a unit of work waits for it.
     """
 
     def __init__(
         self,
         conversation: MemberConversation,
         link: ClientLink[Message],
-        reading: Callable[[], ReadingReport | None],
+        reading: Callable[[bool], ReadingReport | None],
     ) -> None:
         self.backlog = ""
         """Why the log takes no more records, as the owner said last; empty while it takes them."""
@@ -122,9 +123,9 @@ class OwnerConnection:
                 waiting = self._answers.pop(number, None)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(heard)
-            case Asked(number, backlog, hold_ms):
+            case Asked(number, backlog, hold_ms, awaited):
                 self.backlog, self.hold_ms = backlog, hold_ms
-                self._conversation.reading(number, self._reading())
+                self._conversation.reading(number, self._reading(awaited))
 
     async def _answer(self, number: int) -> Answered:
         waiting: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
@@ -166,7 +167,7 @@ async def connected(
     address: OwnerAddress,
     name: MemberName,
     generation: int,
-    reading: Callable[[], ReadingReport | None],
+    reading: Callable[[bool], ReadingReport | None],
     *,
     introduction: Introduction | None = None,
     tls: ssl.SSLContext | None = None,

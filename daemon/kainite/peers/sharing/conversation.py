@@ -132,6 +132,7 @@ class Asked:
     number: int
     backlog: str
     hold_ms: int | None = None
+    awaited: bool = False
 
 
 MemberHeard: TypeAlias = Opened | Answered | Asked
@@ -232,8 +233,8 @@ class MemberConversation:
             raise not_the_owner(message)
         self._generation.check(message.generation)
         match message:
-            case ReadingRequest(number=number, backlog=backlog, hold_ms=hold_ms):
-                return Asked(number, backlog, hold_ms)
+            case ReadingRequest(number=number, backlog=backlog, hold_ms=hold_ms, awaited=awaited):
+                return Asked(number, backlog, hold_ms, awaited)
             case Appended(number=number):
                 return self._answered(Answered(number))
             case RequestRefused(number=number, cause=cause):

@@ -94,6 +94,7 @@ class MemberSession:
         self._asked: dict[int, float] = {}
         self._questions = 0
         self._ask_now = asyncio.Event()
+        self._awaited = False
 
     async def run(self) -> None:
         """Tells the member that it may ask, then asks it how far its shards are read, until the connection ends."""
@@ -166,6 +167,7 @@ class MemberSession:
     def _ask_soon(self) -> None:
         """Asks at once, unless an answer is under way: a slow member is not asked more often."""
         if not self._asked:
+            self._awaited = True
             self._ask_now.set()
 
     async def _ask(self) -> None:
@@ -173,8 +175,9 @@ class MemberSession:
         self._asked[self._questions] = self._clock()
         for old in list(self._asked)[:-QUESTIONS_KEPT]:
             del self._asked[old]
-        backlog = str(self._owner.backlog() or "")
-        await self._peer.send(ReadingRequest(self._owner.generation, self._questions, backlog, self._owner.hold_ms))
+        backlog, hold_ms = str(self._owner.backlog() or ""), self._owner.hold_ms
+        awaited, self._awaited = self._awaited, False
+        await self._peer.send(ReadingRequest(self._owner.generation, self._questions, backlog, hold_ms, awaited))
 
     def _report(self, answer: ReadingAnswer) -> None:
         asked = self._asked.pop(answer.number, None)

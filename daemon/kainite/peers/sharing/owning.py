@@ -132,11 +132,11 @@ class Owning:
         self.present_log.put(owner)
         mounted()
         try:
-            with owner.asking(partial(self._report_to, owner)):
+            with owner.asking(partial(self._report_to, owner, awaited=True)):
                 raise await owner.failed()
         finally:
             self.present_log.drop(owner)
 
-    def _report_to(self, owner: LogOwner) -> None:
-        if (reading := self.reading.now()) is not None:
+    def _report_to(self, owner: LogOwner, *, awaited: bool = False) -> None:
+        if (reading := self.reading.now(awaited)) is not None:
             owner.report(reading)

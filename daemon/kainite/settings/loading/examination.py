@@ -30,6 +30,8 @@ from kainite.settings.sections.stream import InitialPosition, Retrieval
 from kainite.settings.settings import Settings, UnknownKey
 from kainite.settings.several import OF_A_STREAM, is_arn, name_of, parsed_of_streams, stream_key
 from kainite.settings.several import problems as problems_of_streams
+from kainite.settings.targets import OF_A_TARGET, assignment_of, parsed_of_targets, target_key
+from kainite.settings.targets import problems as problems_of_targets
 
 Texts = dict[str, GivenText]
 
@@ -110,13 +112,17 @@ def examine(
     texts, overridden = _by_key(layers)
     folder = Path.cwd() if path is None else path.absolute().parent
     values, misread = _parse(texts, folder)
-    of_streams, misread_of_streams = parsed_of_streams({key: given.text for key, given in texts.items()}, folder)
+    plain = {key: given.text for key, given in texts.items()}
+    of_streams, misread_of_streams = parsed_of_streams(plain, folder)
+    of_targets, misread_of_targets = parsed_of_targets(plain, folder)
     ignored = tuple(key for key in texts if why_without_effect(key))
     unknown = tuple(UnknownKey(key, nearest(key)) for key in (*texts, *strangers) if not _is_known(key))
     problems = _harmless(
         *misread.values(),
         *misread_of_streams,
         *problems_of_streams(values.get(("stream", "names"), ()), of_streams, values),
+        *misread_of_targets,
+        *(() if misread_of_targets else problems_of_targets(of_targets, values)),
         *consistency.missing(texts, needs),
         *consistency.contradictions(values),
         *consistency.refused(texts, unknown),
@@ -142,7 +148,9 @@ def examine(
     )
     if problems:
         return found
-    return replace(found, settings=replace(_settings(found, tuple(options)), of_streams=of_streams))
+    settings = _settings(found, tuple(options))
+    log = replace(settings.log, targets=assignment_of(of_targets))
+    return replace(found, settings=replace(settings, log=log, of_streams=of_streams, of_targets=of_targets))
 
 
 def load(path: str | Path | None, options: Sequence[str] = (), *, needs: Collection[str] = NEEDED) -> Settings:
@@ -171,9 +179,12 @@ def _learn_secrets(layers: Sequence[Mapping[str, GivenText]]) -> None:
     for layer in layers:
         for spelling, given in layer.items():
             of_a_stream = stream_key(spelling)
+            of_a_target = target_key(spelling)
             key = OF_A_STREAM[of_a_stream[1]] if of_a_stream else KEY_BY_SPELLING.get(spelling)
             if key is not None:
                 learn(key.kind.secrets(given.text))
+            elif of_a_target is not None:
+                learn(OF_A_TARGET[of_a_target[1]].kind.secrets(given.text))
 
 
 def _harmless(*lines: str) -> tuple[str, ...]:
@@ -201,7 +212,7 @@ def _is_alias(spelling: str) -> bool:
 
 
 def _is_known(key: str) -> bool:
-    own = stream_key(key) is not None
+    own = stream_key(key) is not None or target_key(key) is not None
     return own or key in KEY_BY_SPELLING or key in RETIRED or why_without_effect(key) is not None
 
 

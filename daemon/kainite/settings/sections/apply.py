@@ -114,7 +114,7 @@ class ApplySettings:
     )
     # The most units in one micro-batch: small ones take a second or so. More would delay their outcomes, and the end of
     # a job that is to stop.
-    max_units: int = 2_000
+    max_units: int = 4_000
     # The most units in one target transaction: so many share the costs of a transaction (the commit, the ledger, the
     # fence) that these hardly count.
     group_units: int = 500

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kainite.settings.assignment import NO_TARGETS, TableAssignment
 from kainite.settings.key import Reload, own, own_key
 from kainite.settings.kinds.audit_trail import S3Folder, folder_or_s3
 from kainite.settings.kinds.values import TABLE_NAME, flag, millis, text, whole
@@ -111,3 +112,5 @@ class LogSettings:
         default=None,
         otherwise="none",
     )
+    # The targets and their tables, where `target.NAME` names several.
+    targets: TableAssignment = NO_TARGETS

@@ -3,7 +3,7 @@
 A connection gets all settings that values depend on, whatever the server's or the role's are:
 
 * ``sql_mode`` is strict: what a column cannot take is refused, not cut, and neither is 0 in an AUTO_INCREMENT column
-  replaced by a number, nor is a date without a day taken;
+  replaced by a number. Dates without a day (``0000-00-00``) are taken: a source of the same kind may have them;
 * an UPDATE counts the rows that it finds (``FOUND_ROWS``): else one that changes nothing would count none;
 * READ COMMITTED: a statement sees what was committed while an earlier one waited for a lock, and locks no gaps between
   rows, so that units which do not conflict do not wait for each other;
@@ -27,7 +27,7 @@ _SILENT_SECONDS: Final = 600
 """Seconds without a byte of an answer after which a connection is given up."""
 
 SESSION: Final = (
-    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,"
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,STRICT_TRANS_TABLES,"
     "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00',"
     " foreign_key_checks = 1, unique_checks = 1, character_set_client = utf8mb4, character_set_connection = utf8mb4,"
     " collation_connection = utf8mb4_bin"

@@ -128,14 +128,24 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All target tables by the name that deltas use."""
+    """All target tables by the name that deltas use.
+
+    Attributes:
+        tables: by name.
+        default_schema: a delta may name a table of it with or without it.
+        more_defaults: the default schemas of further targets, where the tables are of several targets.
+    """
 
     tables: Mapping[str, Table]
     default_schema: str | None = None
+    more_defaults: tuple[str, ...] = ()
 
     def find(self, name: str) -> Table | None:
         """Returns the table that a delta calls ``name``, with or without the default schema."""
         table = self.tables.get(name)
         if table is None and self.default_schema:
             table = self.tables.get(name.removeprefix(f"{self.default_schema}."))
+        if table is None and self.more_defaults:
+            bare = (name.removeprefix(f"{schema}.") for schema in self.more_defaults)
+            table = next((self.tables[one] for one in bare if one in self.tables), None)
         return table

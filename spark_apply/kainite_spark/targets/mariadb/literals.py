@@ -28,6 +28,8 @@ from kainite.uow.delta import Json
 
 _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,30}\s*")
 _OFFSET: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d(?::?\d\d)?)")
+_NO_DAY: Final = re.compile(r"\d{4}-(?:00-\d\d|\d\d-00)")
+"""A date without a month or a day, which no other database has: a key cannot have it, other columns can."""
 _BITS: Final = re.compile("[01]{1,64}")
 _FIXED: Final = re.compile(r"binary\((\d+)\)", re.IGNORECASE)
 _MOST_DIGITS: Final = 100
@@ -66,6 +68,8 @@ def _literal(column: Column, value: Json) -> str:
             return _decimal(column, value)
         case TypeFamily.BYTES:
             return _binary(column, value)
+        case TypeFamily.DATE if type(value) is str and _NO_DAY.fullmatch(value):
+            return quoted_text(value)
         case TypeFamily.DATE | TypeFamily.UUID:
             return quoted_text(canonical_of([column])(value))
         case _:

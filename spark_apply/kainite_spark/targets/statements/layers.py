@@ -12,11 +12,12 @@ from kainite.uow.conflicts import LatestConflicts
 from kainite_spark.targets.contract import Unit
 
 
-def conflict_layers(units: Sequence[Unit]) -> list[list[Unit]]:
+def conflict_layers(units: Sequence[Unit], most: int | None = None) -> list[list[Unit]]:
     """Returns the layers of units, in time linear in the number of signatures.
 
     Args:
         units: in log order, which every layer retains.
+        most: the number of layers at which to end, whatever units are left; None: no number.
 
     Returns:
         The layers, to be applied one after the other.
@@ -28,6 +29,8 @@ def conflict_layers(units: Sequence[Unit]) -> list[list[Unit]]:
         layer = 0 if latest is None else latest + 1
         if layer == len(layers):
             layers.append([])
+            if len(layers) == most:
+                break
         layers[layer].append(unit)
         conflicts.add(layer, unit.written, unit.read)
     return layers

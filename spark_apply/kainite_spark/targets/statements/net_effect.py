@@ -35,7 +35,7 @@ folded into it changes no key.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Column, Table
@@ -87,9 +87,8 @@ class NetEffect:
     def _folded(self, fold: _Fold, place: int, unit: Unit) -> Unit:
         kept, lost = fold.kept[place], fold.lost[place]
         if not lost:
-            return replace(unit, deltas=tuple(kept)) if place in fold.heads else unit
-        written, read = self._signing.without(unit, kept, lost)
-        return replace(unit, deltas=tuple(kept), written=written, read=read)
+            return _with(unit, kept, unit.written, unit.read) if place in fold.heads else unit
+        return _with(unit, kept, *self._signing.without(unit, kept, lost))
 
     def _rules_of(self, name: str) -> _TableFolding:
         table = self._catalogue.find(name)
@@ -99,6 +98,10 @@ class NetEffect:
             table, self._keys.plan(name), self._accepting, whole=table.name in self._wholes
         )
         return rules
+
+
+def _with(unit: Unit, deltas: Sequence[Delta], written: frozenset[int], read: frozenset[int]) -> Unit:
+    return Unit(unit.tid, unit.uow, tuple(deltas), written, read, unit.size, unit.fault)
 
 
 def why_not_folded(catalogue: Catalogue, keys: TouchedKeys[str], name: str) -> str | None:

@@ -161,8 +161,10 @@ class Planner:
                 yield from self._ordered(chain.from_iterable(step))
 
     def _layers(self, units: Sequence[Unit], *, folded: bool) -> list[list[Unit]]:
-        layers = conflict_layers(units)
-        return conflict_layers(self._net_effect.of(units)) if folded and len(layers) >= FOLDED_LAYERS else layers
+        layers = conflict_layers(units, FOLDED_LAYERS if folded else None)
+        if folded and len(layers) == FOLDED_LAYERS:
+            return conflict_layers(self._net_effect.of(units))
+        return layers
 
     def one_by_one(self, unit: Unit) -> Iterator[Statement]:
         """Yields a statement for each delta, in the source's order as far as it is known; raises as :meth:`plan`."""

@@ -26,11 +26,12 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql import extractor as extractor_module
-from kainite.capture.postgresql.command import PROGRAM, markers_of
+from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.capture.postgresql.units import OnTruncate
+from kainite.capture.serving import markers_of
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.settings import ExtractOffsets

@@ -15,10 +15,10 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from kainite.base.errors import SourceError
+from kainite.capture.patient_output import PatientOutput
 from kainite.capture.postgresql import extractor, pgoutput, replication
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
-from kainite.capture.postgresql.patient_output import PatientOutput
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.capture.postgresql.replication_frames import parse_lsn
 from support.waiting import eventually

@@ -6,6 +6,7 @@ import base64
 import json
 from unittest.mock import patch
 
+import msgspec
 import pytest
 from amazon_kclpy.dispatch import message_decode
 from amazon_kclpy.messages import ProcessRecordsInput
@@ -16,6 +17,7 @@ from msgspec import structs
 from kainite.base.record import RawRecord, arrival_ms
 from kainite.child.json_lines import records
 from kainite.child.json_lines.records import render_process_records, render_process_records_v0
+from kainite.kinesis.client import parse_reply
 
 
 def record(sequence: int, data: str | None = "YWJj", key: str = "k", at: float | None = 1.5) -> RawRecord:
@@ -52,13 +54,12 @@ _RECORD = st.builds(
 )
 
 
-@given(
-    st.lists(_RECORD | _RECORD.map(lambda record: structs.replace(record, sub=7)), max_size=5),
-    st.none() | st.integers(0, 10**12),
-)
-def test_texts_that_are_copied_give_the_line_that_is_written(given_: list[RawRecord], behind: int | None) -> None:
-    with patch.object(records, "CHUNK", 2):
-        line = render_process_records(given_, behind)
+_BEHIND = st.none() | st.integers(0, 10**12)
+
+
+@given(st.lists(_RECORD | _RECORD.map(lambda record: structs.replace(record, sub=7)), max_size=5), _BEHIND)
+def test_the_line_has_each_record(given_: list[RawRecord], behind: int | None) -> None:
+    line = render_process_records(given_, behind)
     request = {
         "action": "processRecords",
         "records": [
@@ -78,10 +79,24 @@ def test_texts_that_are_copied_give_the_line_that_is_written(given_: list[RawRec
     assert line == raw if raw.isascii() else json.loads(line) == request and line.isascii()
 
 
-def test_records_with_plain_texts_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+@given(st.lists(_RECORD, max_size=5), _BEHIND, st.booleans())
+def test_texts_that_are_copied_from_a_reply_give_the_line_that_is_written(
+    given_: list[RawRecord], behind: int | None, escaped: bool
+) -> None:
+    body = json.dumps({"Records": [msgspec.to_builtins(one) for one in given_]}, ensure_ascii=escaped).encode()
+    reply = parse_reply(body)
+    with patch.object(records, "CHUNK", 2):
+        line = render_process_records(reply.records, behind, plain=reply.plain)
+    assert line == render_process_records(given_, behind)
+
+
+def test_records_of_a_plain_reply_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [str(number) for number in range(2 * records.CHUNK + 1)]
+    body = msgspec.json.encode({"Records": [record(number) for number in range(2 * records.CHUNK + 1)]})
     monkeypatch.setattr(records, "_rendered", None)
-    line = render_process_records([record(number) for number in range(2 * records.CHUNK + 1)], 0)
-    assert [one["sequenceNumber"] for one in json.loads(line)["records"]] == [*map(str, range(2 * records.CHUNK + 1))]
+    reply = parse_reply(body)
+    line = render_process_records(reply.records, 0, plain=reply.plain)
+    assert [one["sequenceNumber"] for one in json.loads(line)["records"]] == expected
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))

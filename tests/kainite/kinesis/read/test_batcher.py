@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -49,10 +50,11 @@ def test_no_records_make_an_empty_batch_where_it_is_wanted(even_empty: bool, cou
     assert made.last is None
 
 
-def test_large_aggregates_are_made_into_batches_a_portion_at_a_time() -> None:
+@pytest.mark.parametrize("plain", [False, True])
+def test_large_aggregates_are_made_into_batches_a_portion_at_a_time(plain: bool) -> None:
     users = [kpl.User(bytes(1000))] * 300
     rules = batcher()
-    made = rules.begin([record(n, kpl.aggregate(users)) for n in range(1, 6)], 40)
+    made = rules.begin([record(n, kpl.aggregate(users)) for n in range(1, 6)], 40, plain=plain)
     counts = [[batch.count for batch in made.batches]]
     while made.rest:
         made = rules.next(made)
@@ -64,12 +66,15 @@ def test_large_aggregates_are_made_into_batches_a_portion_at_a_time() -> None:
 @pytest.mark.parametrize(("hash_range", "count"), [(None, 2), (HashRange(0, 10), 0), (HashRange(0, 11), 2)])
 def test_an_aggregate_beyond_the_shards_range_is_dropped(hash_range: HashRange | None, count: int) -> None:
     straddling = kpl.aggregate([kpl.User(b"x", 0, 0), kpl.User(b"x", 0, 1)], explicit=["10", "11"])
-    made = batcher(hash_range=hash_range).begin([record(1, straddling)], 0)
+    made = batcher(hash_range=hash_range).begin([record(1, straddling)], 0, plain=True)
     assert sum(batch.count for batch in made.batches) == count
 
 
 def test_the_line_is_made_by_the_given_renderer() -> None:
-    counting = Batcher(TRIM_HORIZON, lambda records, millis: b"%d records, %d ms\n" % (len(records), millis or 0))
+    def counted(records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False) -> bytes:
+        return b"%d records, %d ms\n" % (len(records), millis_behind_latest or 0)
+
+    counting = Batcher(TRIM_HORIZON, counted)
     (batch,) = counting.begin([record(1), record(2)], 40).batches
     assert batch.line == b"2 records, 40 ms\n"
     (batch,) = batcher().begin([record(1)], 40).batches

@@ -77,6 +77,29 @@ async def test_what_arrived_before_the_last_reply_was_asked_for_is_done_when_all
     assert reader.ahead.queue.reached.until == reached, "the last record is still under way"
 
 
+async def test_while_a_unit_waits_for_the_reading_one_call_follows_records_early_and_tells_the_tip(
+    double: KinesisDouble, reader_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kainite.kinesis.read.polling.SOONEST_S", 0.0)
+    put = double.put(b"1")
+    reader = reader_at(TRIM_HORIZON, StreamSettings(name="orders", idle_between_reads=3_600.0))
+    assert await read(reader, 1) == [put]
+    waiting = asyncio.create_task(reader.ahead.next())
+
+    def asked_again() -> bool:
+        reader.ahead.wanted.set()
+        return reader.ahead.queue.reached.at_tip is not None
+
+    await asyncio.sleep(0)
+    assert reader.ahead.queue.reached.at_tip is None, "the shard may have been closed before the records were read"
+    await until(asked_again)
+    for _ in range(20):
+        asked_again()
+        await asyncio.sleep(0)
+    assert double.count("GetRecords") == 2, "the next call is made in its time"
+    waiting.cancel()
+
+
 async def test_a_sequence_number_is_where_reading_goes_on_after(double: KinesisDouble, reader_at: Open) -> None:
     put = [double.put(bytes([n])) for n in range(4)]
     assert await read(reader_at(Checkpoint(str(put[1]))), 2) == put[2:]

@@ -22,6 +22,7 @@ from kainite.log.state.summary import (
     LogSummary,
     OwnersFigures,
     ShardFigure,
+    TargetFigure,
     as_text,
     from_text,
     summary_of,
@@ -108,8 +109,14 @@ def test_another_form_is_no_summary(text: str) -> None:
 
 
 def test_fields_of_a_later_release_are_passed_over() -> None:
+    summary = LogSummary(1, 0, MARK, targets=(TargetFigure("crm", 3, 1),))
+    assert from_text(as_text(summary)[:-1] + ',"later"]') == summary
+
+
+def test_one_target_has_no_field_of_targets() -> None:
     text = as_text(LogSummary(1, 0, MARK))
-    assert from_text(text[:-1] + ',"later"]') == LogSummary(1, 0, MARK)
+    assert text.endswith('[],""]')
+    assert from_text(text) == LogSummary(1, 0, MARK)
 
 
 def test_a_mark_is_the_latest_state_that_is_durable_as_a_whole() -> None:

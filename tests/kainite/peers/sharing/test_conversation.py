@@ -109,6 +109,7 @@ def test_one_append_of_any_size_is_allowed(bench: Bench) -> None:
 
 def test_the_owners_questions_are_answered_under_its_numbers(bench: Bench) -> None:
     assert bench.say(ReadingRequest(GENERATION, 5, "full")) == [Asked(5, "full")]
+    assert bench.say(ReadingRequest(GENERATION, 6, "", None, True)) == [Asked(6, "", None, True)]
     told = ReadingReport(frozenset({"s0", "s1"}), {"s0": 1.5}, {"s0": 0.5}, {"s0": 17})
     bench.client.reading(5, told)
     bench.client.reading(6, None)

@@ -20,6 +20,16 @@ def test_a_report_grows_older_until_it_is_told_no_more() -> None:
     assert latest.now() is None
 
 
+def test_readers_read_again_where_a_unit_waits_for_the_report() -> None:
+    latest, again = LatestReading(lambda: 100.0), list[None]()
+    latest.now(True)
+    latest.read_again = lambda: again.append(None)
+    latest.now()
+    assert again == []
+    latest.now(True)
+    assert again == [None]
+
+
 def test_the_source_is_asked_each_time_and_what_it_told_stays() -> None:
     now, told = [100.0], [REPORT, None]
     latest = LatestReading(lambda: now[0])

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import pytest
@@ -292,6 +293,9 @@ async def test_the_owner_asks_at_once_where_a_unit_waits_for_nothing_else(monkey
     noon = 1_700_000_000_000
     async with members(uow=UowSettings(end=UowEnd.WATERMARK, grace=0.0)) as all_:
         a, b = await all_.join("a"), await all_.join("b")
+        again = list[str]()
+        for name, log in (("a", a), ("b", b)):
+            log.latest_reading.read_again = partial(again.append, name)
         b.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s1": 0.0}, {"s1": noon})
         a.reading = lambda: ReadingReport(frozenset({"s0", "s1"}), {}, {"s0": 0.0}, {"s0": noon})
         one = replace(fragment("T", [1]), time=noon * 1_000_000, arrived_ms=noon)
@@ -303,6 +307,7 @@ async def test_the_owner_asks_at_once_where_a_unit_waits_for_nothing_else(monkey
         await until(lambda: owner.state.find("T") is not None)
         assert owner.state.started_ms == noon - 70_000
         assert owner.state.find("T").fault is None  # type: ignore[union-attr]
+        assert set(again) == {"a", "b"}, "readers that do not know whether they have read all read again"
 
 
 async def test_the_time_that_a_report_was_under_way_is_added(monkeypatch: pytest.MonkeyPatch) -> None:

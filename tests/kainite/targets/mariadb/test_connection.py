@@ -18,7 +18,8 @@ def test_values_do_not_depend_on_the_servers_settings(mariadb_server: str) -> No
                 [(mode, *others)] = cursor.fetchall()
         finally:
             admin.query("SET GLOBAL sql_mode = DEFAULT, GLOBAL time_zone = DEFAULT, GLOBAL tx_isolation = DEFAULT")
-    assert {"STRICT_ALL_TABLES", "NO_AUTO_VALUE_ON_ZERO", "NO_ZERO_DATE"} <= set(mode.split(","))
+    assert {"STRICT_ALL_TABLES", "NO_AUTO_VALUE_ON_ZERO"} <= set(mode.split(","))
+    assert "NO_ZERO_DATE" not in mode, "a source of the same kind may have zero dates"
     assert others == ["+00:00", "READ-COMMITTED", "utf8mb4"]
 
 

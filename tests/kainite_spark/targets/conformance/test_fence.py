@@ -17,7 +17,7 @@ from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.mariadb import session as mariadb
 from kainite_spark.targets.opening import open_target
-from kainite_spark.targets.postgresql import target as postgresql
+from kainite_spark.targets.postgresql import session as postgresql
 from support.stores import DATABASES, Store, Stores
 from support.waiting import eventually
 

@@ -11,7 +11,7 @@ import pytest
 
 from kainite.base.errors import TargetBusyError, TargetError, TargetInterruptedError
 from kainite.targets.mariadb.connection import connect
-from kainite_spark.targets.mariadb import rendering, session
+from kainite_spark.targets.mariadb import session
 from support.stores import Database, Store, Stores
 
 DDL = "CREATE TABLE item (id bigint PRIMARY KEY, v integer, t varchar(20))"
@@ -127,19 +127,3 @@ def test_keys_that_differ_in_case_and_accents_are_one_row_and_conflict(stores: S
     assert first.written & again.written
     assert store.statuses(first, again) == ["committed"] * 2
     assert store.rows("person") == [("änn ", 2)]
-
-
-def test_an_upsert_meets_no_other_row_by_a_unique_value(stores: Stores) -> None:
-    store = stores.open("CREATE TABLE u (id bigint PRIMARY KEY, code integer UNIQUE)")
-    units = [store.unit(1, store.insert("u", id=1, code=7)), store.unit(2, store.upsert("u", id=3, code=7))]
-    assert store.statuses(*units) == ["committed", "failed"]
-    assert store.rows("u") == [(1, 7)]
-
-
-def test_a_group_takes_several_packets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (session, rendering):
-        monkeypatch.setattr(module, "MOST_CHARACTERS", 200)
-    rows = [store.insert("item", id=n, v=n, t="x" * (n % 20)) for n in range(10, 200)]
-    changes = [store.update("item", {"id": n}, v=0) for n in range(10, 100)]
-    assert store.statuses(store.unit(1, *rows), store.unit(2, *changes)) == ["committed"] * 2
-    assert sum(row[1] for row in store.rows("item")) == sum(range(100, 200))

@@ -18,7 +18,8 @@ from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.postgresql.claims import claim_of, claim_of_held
 from kainite_spark.targets.postgresql.loaded_tables import NewUnits
-from kainite_spark.targets.postgresql.target import PostgresSession, PostgresTarget
+from kainite_spark.targets.postgresql.session import PostgresSession
+from kainite_spark.targets.postgresql.target import PostgresTarget
 
 FENCE = Fence("log/0", 1, 0)
 PLACE = ("log/0", "public", "item")

@@ -39,3 +39,9 @@ def test_every_layer_is_as_early_as_its_conflicts_allow(units: list[Unit]) -> No
     for later in units:
         before = [number[earlier.tid] for earlier in units[: later.tid] if conflict(earlier, later)]
         assert number[later.tid] == max(before, default=-1) + 1
+
+
+def test_who_asks_whether_there_are_so_many_layers_gets_no_more() -> None:
+    units = [unit(tid, {1}, set()) for tid in range(5)]
+    assert len(conflict_layers(units, 3)) == 3
+    assert conflict_layers(units, 6) == conflict_layers(units)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kainite.capture.postgresql.patient_output import HELD_BYTES, PatientOutput
+from kainite.capture.patient_output import HELD_BYTES, PatientOutput
 
 LIMIT = 60.0
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kainite.capture.postgresql.row_pieces import MAX_RECORD, in_records
+from kainite.capture.row_pieces import MAX_RECORD, in_records
 
 UNIT = {"uow": "pg-754-0/17184C0", "number": 17}
 PLACE = {**UNIT, "ordinal": 3, "relation": "shop.item", "operation": "insert"}

@@ -1,0 +1,245 @@
+"""Answers ``kainite extract``'s requests with the numbered transactions of a MariaDB or MySQL database.
+
+A cyclic extractor with ``extractorOffsets=kainite``. A request is one JSON object; the answer is the records of the
+transactions that have committed since, and the new offset::
+
+    {"start":{"file":"binlog.000003","position":4711,"number":16},"end":null}
+    {"uow":"my-0-1-42-17","number":17,…}
+    {"offset":{"file":"binlog.000003","position":5220,"number":17,"gtid":"0-1-42","source":{…}},"ahead":true,
+     "lag":{"time":1705318200000000000}}
+
+It may be asked for more before its answer is on the stream. The extractor stores nothing: the first request of a
+process says where to begin, and after a crash of either side the server sends the transactions behind that place
+again, which get the same numbers (:mod:`~kainite.capture.mysql.units`).
+
+The extractor refuses another server than the offset's (:mod:`~kainite.capture.mysql.place`). While nothing commits in
+the database, the offset moves all the same, each :data:`ADVANCE_EVERY_S` seconds, so that it does not stay in a file
+that the server purges.
+
+A prepared XA transaction stands in the binlog before it commits, perhaps days. The offset notes where it begins; when
+it commits, its rows are read from there, over a connection of their own.
+
+What the source sends and what no record can carry fails its unit. Where not even that can be said, the extractor ends
+with the transaction's GTID, and a person may have exactly this transaction passed over (``--skip-transaction``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from kainite.base.errors import SourceError
+from kainite.capture.mysql.events import Event
+from kainite.capture.mysql.heartbeat import TableHeartbeat
+from kainite.capture.mysql.offset import BinlogOffset, start_in
+from kainite.capture.mysql.place import BinlogPlace
+from kainite.capture.mysql.source import Source, open_source
+from kainite.capture.mysql.statements import LoggedStatement, Means
+from kainite.capture.mysql.transactions import Begun, BinlogAssembler, Rows, TransactionEnded
+from kainite.capture.mysql.units import GivenTransaction, HeldUnits
+
+_IDLE = 0.2  # seconds that an answer without any transaction may take
+_LINGER = 0.03  # waiting a little for more makes fuller PutRecords calls
+_RECORDS = 500  # the most records of a PutRecords call
+ADVANCE_EVERY_S = 10.0
+"""Seconds between two offsets without a transaction: each one is a write of the offset's place."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogReading:
+    """How a source is read.
+
+    Attributes:
+        url: the database.
+        tables: the tables that are read; empty: all of the database.
+        skip_truncate: whether TRUNCATE is passed over; else it fails its unit.
+        passed_over: the GTIDs, or places, of transactions that are not read: their units fail.
+        heartbeat: seconds between two heartbeats that are written into the source; None for none.
+        journal: a file to which commits are appended; None for no journal.
+    """
+
+    url: str
+    tables: tuple[str, ...] = ()
+    skip_truncate: bool = False
+    passed_over: frozenset[str] = frozenset()
+    heartbeat: float | None = None
+    journal: Path | None = None
+
+
+class MysqlExtractor:
+    """Answers the requests of one process, one after the other."""
+
+    def __init__(self, reading: BinlogReading) -> None:
+        self._reading = reading
+        self._assembler = BinlogAssembler()
+        self._units = HeldUnits(0, time.time_ns)
+        self._source: Source | None = None
+        self._heartbeat = None if reading.heartbeat is None else TableHeartbeat(reading.url, reading.heartbeat)
+        self._given = BinlogOffset(None, 0)
+        self._gtid = ""
+        self._begins: BinlogPlace | None = None  # where the transaction that is being read begins
+        self._ends: BinlogPlace | None = None  # nothing that committed before it is still to come
+        self._prepared: dict[str, BinlogPlace] = {}
+        self._advance_at = 0.0
+        self._newest: int | None = None  # when the newest transaction that was given committed, seconds
+
+    def answer(self, request: bytes) -> Iterator[bytes]:
+        """Yields the messages of one cycle.
+
+        Raises:
+            SourceError: the request cannot be answered, or the source broke.
+            OSError: the journal cannot be written.
+        """
+        start = start_in(request)
+        source = self._opened(start)
+        if start != self._given:
+            raise SourceError(f"asked from {start.as_json()}, after {self._given.as_json()} was given")
+        if self._heartbeat is not None:
+            self._heartbeat.beat()
+        given: list[GivenTransaction] = []
+        yield from self._transactions(source, given)
+        if given:
+            self._newest = given[-1].time
+            self._note(given)
+        if given or (self._ends != self._given.place and time.monotonic() >= self._advance_at):
+            yield self._give(source)
+
+    def close(self) -> None:
+        if self._source is not None:
+            self._source.close()
+        if self._heartbeat is not None:
+            self._heartbeat.close()
+
+    def _opened(self, start: BinlogOffset) -> Source:
+        """Returns the connections to the source; opens them for the first request."""
+        if self._source is None:
+            self._source = open_source(self._reading.url, start, self._reading.tables)
+            self._units = HeldUnits(start.number, time.time_ns)
+            self._given = start
+            self._ends, self._prepared = start.place, dict(start.prepared)
+            self._advance_at = time.monotonic() + ADVANCE_EVERY_S
+        return self._source
+
+    def _give(self, source: Source) -> bytes:
+        """Returns the message that gives the offset behind an answer."""
+        identity = source.identity
+        self._given = BinlogOffset(self._ends, self._units.number, source.gtids.text, identity, dict(self._prepared))
+        self._advance_at = time.monotonic() + ADVANCE_EVERY_S
+        lag = {} if self._newest is None else {"time": self._newest * 10**9}
+        return orjson.dumps({"offset": self._given.as_json(), "ahead": True, "lag": lag})
+
+    def _transactions(self, source: Source, given: list[GivenTransaction]) -> Iterator[bytes]:
+        """Yields the records of whole transactions, up to about one PutRecords call; adds these to ``given``.
+
+        An answer ends between two transactions: what the server has sent of the next is taken to its end first.
+        """
+        records, until = 0, time.monotonic() + _IDLE
+        while records < _RECORDS or self._assembler.inside:
+            inside = self._assembler.inside
+            found = source.stream.receive(_IDLE if inside else until - time.monotonic())
+            if found is None and not inside:
+                self._ends = source.stream.place
+                return
+            # Where the server is silent within a transaction, an empty message says that this process lives.
+            for record in (b"",) if found is None else self._records(source, *found, given):
+                until = until if records else time.monotonic() + _LINGER
+                records += 1
+                yield record
+
+    def _records(
+        self, source: Source, event: Event, place: BinlogPlace, given: list[GivenTransaction]
+    ) -> Iterator[bytes]:
+        """Yields the records that an event brings."""
+        with _naming(self._gtid if self._assembler.inside else ""):
+            for step in self._assembler.feed(event, place):
+                match step:
+                    case Begun(gtid, begins):
+                        self._gtid, self._begins = gtid, begins
+                        self._units.begin(gtid, passed_over=gtid in self._reading.passed_over)
+                    case Rows():
+                        yield from self._changes(source, step)
+                    case LoggedStatement():
+                        yield from self._statement(source, step)
+                    case TransactionEnded():
+                        yield from self._end(source, step, given)
+
+    def _changes(self, source: Source, rows: Rows) -> Iterator[bytes]:
+        for change in source.reading.changes(rows):
+            yield from self._units.change(change)
+
+    def _statement(self, source: Source, statement: LoggedStatement) -> Iterator[bytes]:
+        match statement.means:
+            case Means.SAVEPOINT:
+                self._units.savepoint(statement.name)
+            case Means.ROLLBACK_TO:
+                yield from self._units.roll_back_to(statement.name)
+            case Means.TRUNCATE if statement.database == source.database:
+                source.reading.forget()
+                if self._reading.skip_truncate or not source.reading.is_read(statement.name):
+                    yield from self._units.change(None)
+                else:
+                    yield from self._units.refuse(
+                        f"a change (truncate) of {statement.name} that cannot be carried: TRUNCATE names no rows"
+                    )
+            case Means.CHANGE if statement.is_about(source.database):
+                yield from self._units.refuse(
+                    f"{statement.name} was logged as a statement, which names no rows: its session had another"
+                    " binlog_format than ROW"
+                )
+            case Means.XA_COMMIT:
+                yield from self._prepared_changes(source, statement.name)
+            case Means.XA_ROLLBACK:
+                self._prepared.pop(statement.name, None)
+            case Means.OTHER:
+                source.reading.forget()
+
+    def _end(self, source: Source, ended: TransactionEnded, given: list[GivenTransaction]) -> Iterator[bytes]:
+        source.gtids.add(self._gtid)
+        self._ends = source.stream.place
+        if ended.how is Means.XA_END:
+            assert self._begins is not None
+            self._prepared[ended.xa] = self._begins
+            self._units.drop()
+            return
+        for told in self._units.end(ended.time, rolled_back=ended.how is Means.ROLLBACK):
+            if isinstance(told, bytes):
+                yield told
+            else:
+                given.append(told)
+
+    def _prepared_changes(self, source: Source, xa: str) -> Iterator[bytes]:
+        """Yields the records of an XA transaction, whose rows stand before, where it was prepared."""
+        begins = self._prepared.pop(xa, None)
+        if begins is None:
+            yield from self._units.refuse(f"the XA transaction {xa} was prepared before the extraction began")
+            return
+        with source.another(begins) as rows_of:
+            for rows in rows_of:
+                yield from self._changes(source, rows)
+
+    def _note(self, given: list[GivenTransaction]) -> None:
+        if self._reading.journal is None:
+            return
+        commits = [(unit.uow, unit.time * 10**6, unit.changes) for unit in given]
+        with self._reading.journal.open("ab") as file:
+            # The newline before the line ends what a killed process may have left unfinished in the same file.
+            file.write(b"\n" + orjson.dumps({"commits": commits}) + b"\n")
+
+
+@contextmanager
+def _naming(gtid: str) -> Iterator[None]:
+    """Makes what is wrong with a transaction name it, and what helps."""
+    try:
+        yield
+    except SourceError as error:
+        if not gtid:
+            raise
+        raise SourceError(
+            f"transaction {gtid} cannot be extracted: {error}; the option --skip-transaction {gtid} passes exactly this"
+            " transaction over: its unit fails under its number, and the extraction goes on"
+        ) from error

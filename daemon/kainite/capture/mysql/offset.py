@@ -1,0 +1,81 @@
+"""The extractor's offset, and the requests that name it; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from kainite.base.errors import SourceError
+from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace
+
+_EXAMPLE: Final = '{"file":"binlog.000001","position":4,"number":0}, or with MariaDB {"gtid":"0-1-42","number":0}'
+
+
+class BadBinlogRequestError(SourceError):
+    """A request without an offset of this extractor: the settings are wrong, whether the source is there or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogOffset:
+    """A place in the source: everything that committed before it was given, the last of it as ``number``.
+
+    Attributes:
+        place: None where a person begins with a GTID.
+        gtid: the last GTIDs before the place, MariaDB's one of each domain; empty where it is not known.
+        source: the server that was read; None in the offset that a person begins with.
+        prepared: where XA transactions begin that are prepared at the place, by their names.
+    """
+
+    place: BinlogPlace | None
+    number: int
+    gtid: str = ""
+    source: BinlogIdentity | None = None
+    prepared: Mapping[str, BinlogPlace] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, value: Any) -> BinlogOffset:
+        """Reads an offset as Kainite stores it.
+
+        Raises:
+            BadBinlogRequestError: ``value`` is no offset.
+        """
+        try:
+            place = BinlogPlace(str(value["file"]), int(value["position"])) if "file" in value else None
+            gtid, source = str(value.get("gtid", "")), value.get("source")
+            if place is None and not gtid:
+                raise ValueError
+            noted = None if source is None else BinlogIdentity.from_json(source)
+            prepared = {name: BinlogPlace(str(file), int(at)) for name, (file, at) in value.get("prepared", {}).items()}
+            return cls(place, int(value["number"]), gtid, noted, prepared)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            text = orjson.dumps(value).decode()
+            raise BadBinlogRequestError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
+
+    def as_json(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"number": self.number}
+        if self.place is not None:
+            told = {"file": self.place.file, "position": self.place.position, "number": self.number}
+        if self.gtid:
+            told["gtid"] = self.gtid
+        if self.source is not None:
+            told["source"] = self.source.as_json()
+        if self.prepared:
+            told["prepared"] = {name: [place.file, place.position] for name, place in self.prepared.items()}
+        return told
+
+
+def start_in(request: bytes) -> BinlogOffset:
+    """Returns the offset at which a request begins.
+
+    Raises:
+        BadBinlogRequestError: the request has no offset.
+    """
+    try:
+        return BinlogOffset.from_json(orjson.loads(request)["start"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise BadBinlogRequestError(
+            f"{request.decode(errors='replace')!r} is no request with an offset: set extractorOffsets=kainite"
+        ) from None

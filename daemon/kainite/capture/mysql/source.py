@@ -1,0 +1,133 @@
+"""Opens a source: its catalogue, checks, and its binlog from an offset on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kainite.base.errors import SourceError
+from kainite.base.redaction import learn, secrets_in_url
+from kainite.capture.mysql.binlog_connection import SILENT_S, BinlogStream
+from kainite.capture.mysql.gtids import GtidPosition
+from kainite.capture.mysql.offset import BinlogOffset
+from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace, check_gtids, check_identity
+from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
+from kainite.capture.mysql.source_checks import check_filters, check_place, check_source
+from kainite.capture.mysql.table_reading import TableReading
+from kainite.capture.mysql.transactions import BinlogAssembler, Rows, TransactionEnded
+from kainite.targets.mariadb.address import server_of
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a process holds open.
+
+    Attributes:
+        url: the database's address.
+        database: its name, as the server spells it.
+        server: the server's own name: MySQL's UUID, MariaDB's number.
+        gtids: of the transactions that were read.
+    """
+
+    url: str
+    database: str
+    server: str
+    stream: BinlogStream
+    catalogue: MysqlSourceCatalogue
+    reading: TableReading
+    gtids: GtidPosition
+
+    @property
+    def identity(self) -> BinlogIdentity:
+        return BinlogIdentity(self.server, self.database, self.stream.begun)
+
+    @contextmanager
+    def another(self, begins: BinlogPlace) -> Iterator[Iterator[Rows]]:
+        """Gives the rows of one transaction, from its place.
+
+        Raises:
+            SourceError: the server does not have it any more.
+        """
+        with BinlogStream.open(self.url, begins) as stream:
+            yield _rows_of_one(stream)
+
+    def close(self) -> None:
+        self.stream.close()
+        self.catalogue.close()
+
+
+def open_source(url: str, start: BinlogOffset, tables: tuple[str, ...]) -> Source:
+    """Opens the source at an offset.
+
+    Raises:
+        SourceError: the server refused, is another one, lacks the place, or its binlog lacks something.
+    """
+    learn(secrets_in_url(url))
+    try:
+        wanted = server_of(url).database
+    except ValueError as error:
+        raise SourceError(f"--source {error}") from None
+    catalogue = MysqlSourceCatalogue(url)
+    try:
+        database = str(catalogue.value("SELECT database()") or wanted)
+        check_source(catalogue, database, tables)
+        server, gtid = _server(catalogue), _check_begin(catalogue, database, start)
+        stream = BinlogStream.open(url, start.place or start.gtid)
+        try:
+            stream.begin()
+            check_identity(start.source, BinlogIdentity(server, database, stream.begun))
+        except BaseException:
+            stream.close()
+            raise
+    except BaseException:
+        catalogue.close()
+        raise
+    reading = TableReading(catalogue, database, tables)
+    return Source(url, database, server, stream, catalogue, reading, GtidPosition(gtid))
+
+
+def _server(catalogue: MysqlSourceCatalogue) -> str:
+    found = catalogue.variables("server_uuid", "server_id")
+    return found.get("server_uuid") or found.get("server_id", "")
+
+
+def _check_begin(catalogue: MysqlSourceCatalogue, database: str, start: BinlogOffset) -> str:
+    """Checks that the server has the place, and logs the database; returns the GTIDs at the place."""
+    status = _status(catalogue)
+    if status is None:
+        raise SourceError("the source's server has no binlog: start it with log_bin = binlog")
+    check_filters(database, str(status[2] or ""), str(status[3] or ""))
+    if start.place is None:
+        if not catalogue.is_mariadb:
+            raise SourceError("MySQL's extraction begins with a file and a position, not with a GTID")
+        return start.gtid
+    files = {str(row[0]): int(row[1]) for row in catalogue.rows("SHOW BINARY LOGS")}
+    check_place(start.place, files)
+    if not catalogue.is_mariadb:
+        return start.gtid
+    found = catalogue.value("SELECT BINLOG_GTID_POS(%s, %s)", [start.place.file, start.place.position])
+    check_gtids(start.gtid, str(found or ""), start.place)
+    return str(found or "")
+
+
+def _status(catalogue: MysqlSourceCatalogue) -> tuple[Any, ...] | None:
+    try:
+        found = catalogue.rows("SHOW MASTER STATUS")
+    except SourceError:
+        if catalogue.is_mariadb:
+            raise
+        found = catalogue.rows("SHOW BINARY LOG STATUS")  # MySQL 8.4 has no other
+    return found[0] if found else None
+
+
+def _rows_of_one(stream: BinlogStream) -> Iterator[Rows]:
+    assembler = BinlogAssembler()
+    while (found := stream.receive(SILENT_S)) is not None:
+        for step in assembler.feed(*found):
+            if isinstance(step, Rows):
+                yield step
+            elif isinstance(step, TransactionEnded):
+                return
+    raise SourceError(f"the source server has sent nothing of its binlog for {SILENT_S:g} s")

@@ -1,0 +1,76 @@
+"""The state of a serialization log as far as an apply job needs it: units, schemes, what people did.
+
+:class:`FollowedLog` folds the same entries as :class:`~kainite.log.state.folded.FoldedLog`, by the same fold of units
+(:mod:`kainite.log.state.units`). It leaves out what only the log's owner asks for: the names of dispatched units,
+turns, positions, bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kainite.log.format.entry import Entry, FragmentMeta, OperationMeta, SchemeMeta, StatusMeta, UnitMeta
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.operations import DoneOperations
+from kainite.log.state.target_parts import TargetParts
+from kainite.log.state.unit_state import UnitState
+from kainite.log.state.units import UnitFold
+from kainite.uow.scheme import Scheme, TableScheme
+
+
+class FollowedLog:
+    """The folded log of a follower.
+
+    Args:
+        state: the state to begin with; nobody else uses it any more.
+
+    Attributes:
+        next_id: the transaction id of the next entry.
+        through: the owner has copied the outcomes partition up to this id.
+        schemes: every scheme that was noted.
+        operations: what people did, and whether applying is paused.
+        targets: what each of several targets has of the units.
+    """
+
+    def __init__(self, state: FoldedLog | None = None) -> None:
+        state = state or FoldedLog()
+        self._fold: UnitFold = state.fold
+        self.next_id = state.next_id
+        self.through = state.through
+        self.schemes: dict[str, Scheme] = state.schemes
+        self.operations: DoneOperations = state.operations
+        self.targets: TargetParts = state.targets
+
+    @property
+    def units(self) -> Mapping[int, UnitState]:
+        """Returns the dispatched units that are not resolved, by transaction id."""
+        return self._fold.units
+
+    def failed(self, uow: str) -> UnitState | None:
+        """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
+        tid = self._fold.late.get(uow)
+        return None if tid is None else self._fold.units.get(tid)
+
+    def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
+        """Applies one entry; arguments and errors as of :meth:`FoldedLog.apply`."""
+        if tid != self.next_id:
+            raise ValueError(f"entry {tid} folded where {self.next_id} is next")
+        self.next_id += 1
+        meta = entry.meta
+        if isinstance(meta, UnitMeta):  # most entries are units
+            self.targets.begin(self._fold.dispatch(tid, entry, meta))
+            return
+        if isinstance(meta, FragmentMeta) and meta.uow not in self._fold.late:  # most of the others
+            self._fold.collect(tid, entry, meta, time_ms)
+            return
+        late = self.failed(meta.uow) if isinstance(meta, FragmentMeta) else None
+        for unit in self._fold.apply(tid, entry, time_ms):
+            self.targets.forget(unit.tid)
+        self.targets.fold(meta, self.units, late)
+        match meta:
+            case SchemeMeta(scheme, tables):
+                self.schemes[scheme] = Scheme({name: TableScheme(*table) for name, table in tables.items()})
+            case StatusMeta(through=int(through)):
+                self.through = max(self.through, through)
+            case OperationMeta():
+                self.operations.add(meta)

@@ -1,0 +1,68 @@
+"""Notes in the log which target a table belongs to, and copies the outcomes of each of several targets into it.
+
+:mod:`kainite.log.state.target_parts` has the states of a unit in several targets, and what a crash leaves.
+
+The assignment of tables is the owner's settings'. It is noted at the mount, before anything is appended, when the log
+has another one. Units that were dispatched before keep their parts. A target that units still wait for cannot go, and
+an application with unresolved units cannot change between one target without a name and several: nobody would apply
+these units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kainite.base.clock import epoch_ms
+from kainite.base.errors import LogRequestError
+from kainite.log.format.entry import TARGETS, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, TargetMeta
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.journal import Journal
+from kainite.settings.assignment import TableAssignment
+
+
+def assignment_entries(state: FoldedLog, wanted: TableAssignment) -> Sequence[Entry]:
+    """Returns the entry by which units belong to these targets from now on; none where the log has it so.
+
+    Raises:
+        LogRequestError: units would be left that no target of the settings applies.
+    """
+    noted = state.targets.assignment
+    if noted == wanted:
+        return ()
+    if state.units and not (noted and wanted):
+        raise LogRequestError(
+            f"{len(state.units)} units of the log are not resolved, and were dispatched for {_named(noted)}; the"
+            f" settings have {_named(wanted)}: start with the former settings until kainite log show lists no such unit"
+        )
+    for name in set(noted.names) - set(wanted.names):
+        if waiting := state.targets.counts()[name][0]:
+            raise LogRequestError(
+                f"the settings have no target.{name} any more, and {waiting} units wait for it: put it back until they"
+                " are applied or discarded (kainite log show)"
+            )
+    journal = Journal(state, epoch_ms())
+    journal.write(EntryKind.CONTROL, ControlMeta(TARGETS, key=wanted.as_text()))
+    return journal.entries
+
+
+def copied(state: FoldedLog, target: str, outcomes: tuple[Outcome, ...], through: int) -> Sequence[Entry]:
+    """Returns the entries that copy outcomes into the log.
+
+    Args:
+        state: the folded log.
+        target: one of several targets; empty for the only one.
+        outcomes: the outcomes.
+        through: the last id of its outcomes partition that they were read up to.
+    """
+    journal = Journal(state, epoch_ms())
+    if target:
+        journal.write(EntryKind.TARGET, TargetMeta(target, outcomes, through))
+        # It says through, as all copies of outcomes do: only what people decide goes without.
+        outcomes, through = state.targets.meant(outcomes), state.through
+        outcomes = tuple(outcome for outcome in outcomes if outcome.tid in state.units)
+    journal.write(EntryKind.STATUS, StatusMeta(outcomes, through))
+    return journal.entries
+
+
+def _named(assignment: TableAssignment) -> str:
+    return f"the targets {', '.join(assignment.names)}" if assignment else "one target without a name"

@@ -1,0 +1,155 @@
+"""Several targets in one application: which there are, and the settings of each.
+
+``target.NAME = ADDRESS`` names a target in place of ``target``. ``target.NAME.KEY = …`` sets one of
+:data:`OF_A_TARGET` for it. What is not set so, holds for all targets. Such keys are read from the file only: neither
+the environment nor the command line has a spelling for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from kainite.base.errors import SettingsError
+from kainite.settings.assignment import NO_TARGETS, TableAssignment
+from kainite.settings.keys.table import DEFAULTS, Values
+from kainite.settings.kinds.target_kinds import kind_of
+from kainite.settings.kinds.values import ValueKind, names, path, target
+from kainite.settings.sections.uow import Isolation
+from kainite.settings.settings import Settings
+
+PREFIX: Final = "target."
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_PATTERN: Final = re.compile(r"[^*]+\*?")
+
+
+class TargetKey(NamedTuple):
+    """A key of one target: what may be written, and the place in the settings that it fills for that target."""
+
+    kind: ValueKind
+    section: str
+    field: str
+
+
+OF_A_TARGET: Final[Mapping[str, TargetKey]] = {
+    "": TargetKey(target(), "apply", "target"),
+    "tables": TargetKey(names(), "", "tables"),
+    "schemas": TargetKey(names(), "apply", "schemas"),
+    "catalogueFile": TargetKey(path(), "uow", "catalogue_file"),
+}
+"""The keys of a target by name; the empty name is its address."""
+
+NEEDS: Final = "the settings file has several targets"
+
+
+def target_key(spelling: str) -> tuple[str, str] | None:
+    """Returns a target's name and the key, of ``target.NAME`` or ``target.NAME.KEY``; None for no such key."""
+    if not spelling.startswith(PREFIX):
+        return None
+    name, _, key = spelling.removeprefix(PREFIX).partition(".")
+    return (name, key) if _NAME.fullmatch(name) and key in OF_A_TARGET else None
+
+
+def parsed_of_targets(texts: Mapping[str, str], folder: Path) -> tuple[dict[str, Values], list[str]]:
+    """Returns what a file sets for single targets, by the target's name, and what is wrong with it.
+
+    Args:
+        texts: the file's keys and texts; what is no key of a target is passed over.
+        folder: the file's folder.
+    """
+    found: dict[str, Values] = {}
+    wrong: list[str] = []
+    for spelling, text in texts.items():
+        if (named := target_key(spelling)) is None:
+            continue
+        name, key = named
+        entry = OF_A_TARGET[key]
+        try:
+            found.setdefault(name, {})[entry.section, entry.field] = entry.kind.parse(text, folder)
+        except ValueError as error:
+            wrong.append(f"{spelling}: {error}")
+    return found, wrong
+
+
+def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
+    """Yields what contradicts itself.
+
+    Args:
+        of_targets: what is set for single targets.
+        values: what is set for all.
+    """
+    if not of_targets:
+        return
+    for place, key, own_key in (
+        (("apply", "target"), "target", "target.NAME"),
+        (("uow", "catalogue_file"), "catalogueFile", "target.NAME.catalogueFile"),
+    ):
+        if place in values:
+            yield f"{key} and target.NAME: of several targets each has its own, {own_key}"
+    if (DEFAULTS | values)["uow", "isolation"] is not Isolation.SERIALIZE:
+        yield "target.NAME needs uowIsolation=serialize: only then the log notes which tables a unit touches"
+    owners: dict[str, str] = {}
+    for name, own in of_targets.items():
+        if ("apply", "target") not in own:
+            yield f"target.{name}.…: target.{name} is not set"
+        elif kind_of(own["apply", "target"]).catalogue is None and ("uow", "catalogue_file") not in own:
+            yield f"target.{name} cannot be asked for its tables: set target.{name}.catalogueFile"
+        for pattern in own.get(("", "tables"), ()) or ("",):
+            if pattern and not _PATTERN.fullmatch(pattern):
+                yield f"target.{name}.tables: {pattern!r} is neither a table's name nor the beginning of names and *"
+            if (other := owners.setdefault(pattern, name)) != name:
+                what = f"{pattern} is of target.{other}, too" if pattern else f"target.{other} has no tables either"
+                yield f"target.{name}.tables: {what}; one target at most takes all other tables"
+
+
+def assignment_of(of_targets: Mapping[str, Mapping[tuple[str, str], Any]]) -> TableAssignment:
+    """Returns which target each table belongs to."""
+    if not of_targets:
+        return NO_TARGETS
+    return TableAssignment(tuple((name, tuple(own.get(("", "tables"), ()))) for name, own in of_targets.items()))
+
+
+def of_target(settings: Settings, name: str | None) -> Settings:
+    """Returns the settings of one target, as if it were the application's only one.
+
+    Args:
+        settings: the application's.
+        name: the target's name; None or empty where there is one target without a name.
+
+    Raises:
+        SettingsError: there are several targets and none is named, or there is no such target.
+    """
+    known = ", ".join(settings.of_targets)
+    if not name:
+        if settings.of_targets:
+            raise SettingsError(f"{NEEDS}: say which one by --target ({known})")
+        return settings
+    if name not in settings.of_targets:
+        raise SettingsError(f"there is no target.{name} in the settings file" + (f", but {known}" if known else ""))
+    fields: dict[str, dict[str, Any]] = {"apply": {}, "uow": {}, "": {}}
+    for (section, field), value in settings.of_targets[name].items():
+        fields[section][field] = value
+    return replace(
+        settings,
+        apply=replace(settings.apply, **fields["apply"]),
+        uow=replace(settings.uow, **fields["uow"]),
+        target_name=name,
+    )
+
+
+def each_target(settings: Settings) -> tuple[Settings, ...]:
+    """Returns the settings of each target: the settings themselves where the application has one target."""
+    return tuple(of_target(settings, name) for name in settings.of_targets) or (settings,)
+
+
+def require_one_target(settings: Settings, what: str) -> None:
+    """Refuses what serves one target alone.
+
+    Raises:
+        SettingsError: the settings name several targets.
+    """
+    if settings.of_targets:
+        raise SettingsError(f"{what} serves one target, and {NEEDS} ({', '.join(settings.of_targets)})")

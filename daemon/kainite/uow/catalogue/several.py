@@ -1,0 +1,71 @@
+"""Loads the catalogue of an application: of its target, or of all its targets together.
+
+In the catalogue of several targets a table stands under the name by which its own target lists it, and no two targets
+have one name, because a name belongs to one target. So what a unit touches has names and signatures that no two targets
+share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kainite.base.errors import CatalogueError
+from kainite.settings.assignment import TableAssignment
+from kainite.settings.settings import Settings
+from kainite.settings.targets import of_target
+from kainite.uow.catalogue import load
+from kainite.uow.catalogue.tables import Catalogue, Table
+
+
+def catalogue_of(settings: Settings) -> Catalogue | None:
+    """Returns the catalogue of an application, or of the one of its targets that the settings are for.
+
+    Returns:
+        None where there is one target, without a file, that cannot be asked for its tables.
+
+    Raises:
+        CatalogueError: a file or a target's tables cannot be used, or a foreign key leaves its target.
+        TargetUnavailableError: a target does not answer.
+        MissingExtraError: reading a target needs a package that is not installed.
+        SettingsError: no kind of target has such an address.
+    """
+    targets = settings.log.targets
+    if not targets:
+        return load.load_catalogue(settings.uow.catalogue_file, settings.apply.target, settings.apply.schemas)
+    if settings.target_name:
+        return _of_one(settings, targets)
+    return merged(_of_one(of_target(settings, name), targets) for name in targets.names)
+
+
+def merged(catalogues: Iterable[Catalogue]) -> Catalogue:
+    """Returns the tables of several targets, none of which has a table of another one."""
+    all_of_them = list(catalogues)
+    tables = {name: table for catalogue in all_of_them for name, table in catalogue.tables.items()}
+    schemas = [*dict.fromkeys(one.default_schema for one in all_of_them if one.default_schema)]
+    return Catalogue(tables, schemas[0] if schemas else None, tuple(schemas[1:]))
+
+
+def only(catalogue: Catalogue, targets: TableAssignment, target: str) -> Catalogue:
+    """Returns the tables of a catalogue that belong to a target.
+
+    Raises:
+        CatalogueError: a table references one that belongs to another target, or to none.
+    """
+    tables = {name: table for name, table in catalogue.tables.items() if targets.target_of(name) == target}
+    for name, table in tables.items():
+        if (parent := _foreign(table, tables)) is not None:
+            raise CatalogueError(
+                f"table {name} belongs to target.{target} and references {parent}, which does not: a foreign key"
+                f" cannot leave its target; assign both (target.{target}.tables)"
+            )
+    return Catalogue(tables, catalogue.default_schema)
+
+
+def _of_one(settings: Settings, targets: TableAssignment) -> Catalogue:
+    found = load.load_catalogue(settings.uow.catalogue_file, settings.apply.target, settings.apply.schemas)
+    assert found is not None, "a target without a catalogue is refused with the settings"
+    return only(found, targets, settings.target_name)
+
+
+def _foreign(table: Table, tables: dict[str, Table]) -> str | None:
+    return next((key.parent for key in table.foreign_keys if key.parent not in tables), None)

@@ -1,0 +1,38 @@
+"""Offsets as Kainite keeps them, and requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from kainite.capture.mysql.offset import BadBinlogRequestError, BinlogOffset, start_in
+from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace
+
+WHOLE = BinlogOffset(
+    BinlogPlace("binlog.000003", 4711),
+    16,
+    "0-1-42",
+    BinlogIdentity("7", "shop", 1),
+    {"X'78'": BinlogPlace("binlog.000001", 5)},
+)
+
+
+@pytest.mark.parametrize("offset", [WHOLE, BinlogOffset(None, 3, "0-1-2"), BinlogOffset(BinlogPlace("b", 4), 0)])
+def test_an_offset_is_read_as_it_was_written(offset: BinlogOffset) -> None:
+    assert start_in(orjson.dumps({"start": offset.as_json(), "end": None})) == offset
+
+
+@pytest.mark.parametrize(
+    "start", [None, {}, {"number": 1}, {"file": "b", "number": 1}, {"file": "b", "position": "x", "number": 1}, [1]]
+)
+def test_what_is_no_offset_is_refused(start: Any) -> None:
+    with pytest.raises(BadBinlogRequestError, match="begin with"):
+        start_in(orjson.dumps({"start": start}))
+
+
+@pytest.mark.parametrize("request_", [b"", b"{}", b"[]"])
+def test_what_is_no_request_is_refused(request_: bytes) -> None:
+    with pytest.raises(BadBinlogRequestError, match="extractorOffsets=kainite"):
+        start_in(request_)

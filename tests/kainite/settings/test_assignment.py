@@ -1,0 +1,43 @@
+"""Which target a table belongs to."""
+
+from __future__ import annotations
+
+import pytest
+
+from kainite.settings.assignment import NO_TARGETS, TableAssignment, assignment_from
+
+TARGETS = TableAssignment((("rest", ()), ("crm", ("crm.*", "visit")), ("old", ("crm.old*", "crm.new"))))
+
+
+@pytest.mark.parametrize(
+    ("table", "target"),
+    [
+        ("orders", "rest"),
+        ("visit", "crm"),
+        ("visitor", "rest"),
+        ("crm.a", "crm"),
+        ("crm.older", "old"),
+        ("crm.new", "old"),
+        ("crm.newer", "crm"),
+    ],
+)
+def test_the_most_exact_pattern_decides(table: str, target: str) -> None:
+    assert TARGETS.target_of(table) == target
+
+
+def test_a_table_may_belong_to_no_target() -> None:
+    assert TableAssignment((("crm", ("crm.*",)),)).target_of("orders") is None
+
+
+def test_a_unit_has_a_part_in_each_target_with_a_table_and_in_one_at_least() -> None:
+    assert TARGETS.parts(("orders", "crm.a", "items", "visit")) == {
+        "rest": ("orders", "items"),
+        "crm": ("crm.a", "visit"),
+    }
+    assert TARGETS.parts(()) == {"rest": ()}
+    assert TableAssignment((("crm", ("crm.*",)),)).parts(("orders",)) == {"crm": ("orders",)}
+
+
+def test_an_assignment_reads_back() -> None:
+    assert assignment_from(TARGETS.as_text()) == TARGETS
+    assert assignment_from(None) == assignment_from("{}") == NO_TARGETS

@@ -1,0 +1,82 @@
+"""Several targets in a settings file: which there are, what each has of its own, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kainite.base.errors import SettingsError
+from kainite.base.redaction import redacted
+from kainite.settings import Settings, load
+from kainite.settings.assignment import NO_TARGETS, TableAssignment
+from kainite.settings.targets import each_target, of_target, require_one_target
+
+TWO = ("target.shop = sqlite:///shop.db", "target.crm = sqlite:///crm.db", "target.crm.tables = crm.*, visit")
+
+
+def read(folder: Path, *lines: str) -> Settings:
+    path = folder / "app.properties"
+    path.write_text("\n".join(["applicationName = app", "executableName = a", "streamName = s", *lines]))
+    return load(path)
+
+
+def test_each_target_has_its_own_keys_and_else_those_of_all(tmp_path: Path) -> None:
+    settings = read(
+        tmp_path, *TWO, "targetSchemas = a", "target.crm.schemas = b, c", "target.crm.catalogueFile = c.json"
+    )
+    assert settings.log.targets == TableAssignment((("shop", ()), ("crm", ("crm.*", "visit"))))
+    shop, crm = each_target(settings)
+    assert (shop.target_name, crm.target_name) == ("shop", "crm")
+    assert (shop.apply.target, crm.apply.target) == (f"sqlite:///{tmp_path}/shop.db", f"sqlite:///{tmp_path}/crm.db")
+    assert (shop.apply.schemas, crm.apply.schemas) == (("a",), ("b", "c"))
+    assert (shop.uow.catalogue_file, crm.uow.catalogue_file) == (None, tmp_path / "c.json")
+    assert settings.unknown == ()
+
+
+def test_one_target_is_as_ever(tmp_path: Path) -> None:
+    settings = read(tmp_path, "target = sqlite:///one.db")
+    assert settings.log.targets == NO_TARGETS
+    assert each_target(settings) == (settings,)
+    assert of_target(settings, None) is settings
+    require_one_target(settings, "this")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("target = sqlite:///one.db", "target and target.NAME: of several targets each has its own"),
+        ("catalogueFile = c.json", "catalogueFile and target.NAME: of several targets each has its own"),
+        ("uowIsolation = relaxed", "target.NAME needs uowIsolation=serialize"),
+        ("target.erp.tables = a", "target.erp is not set"),
+        ("target.erp = sqlite:///erp.db", "target.shop has no tables either"),
+        ("target.shop.tables = visit", "visit is of target.shop, too"),
+        ("target.shop.tables = a*b", "'a\\*b' is neither a table's name nor the beginning"),
+        ("target.erp = exec:load", "target.erp cannot be asked for its tables: set target.erp.catalogueFile"),
+        ("target.erp = ftp://erp", "target.erp: must be postgresql://"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(tmp_path: Path, line: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        read(tmp_path, *TWO, line)
+
+
+def test_a_target_is_named_where_there_are_several(tmp_path: Path) -> None:
+    settings = read(tmp_path, *TWO)
+    with pytest.raises(SettingsError, match=r"say which one by --target \(shop, crm\)"):
+        of_target(settings, None)
+    with pytest.raises(SettingsError, match=r"there is no target\.erp in the settings file, but shop, crm"):
+        of_target(settings, "erp")
+    with pytest.raises(SettingsError, match="kainite replicate serves one target"):
+        require_one_target(settings, "kainite replicate")
+
+
+def test_a_key_that_no_target_has_is_told(tmp_path: Path) -> None:
+    settings = read(tmp_path, *TWO, "target.crm.tabels = x")
+    assert [entry.key for entry in settings.unknown] == ["target.crm.tabels"]
+
+
+def test_a_targets_password_is_in_no_message(tmp_path: Path) -> None:
+    settings = read(tmp_path, *TWO[1:], "target.shop = postgresql://u:verysecret7@h/d")
+    assert "verysecret7" not in redacted("it is verysecret7")
+    assert "verysecret7" not in repr(settings)

@@ -1,0 +1,58 @@
+"""The catalogue of an application with several targets."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kainite.base.errors import CatalogueError
+from kainite.settings import load
+from kainite.settings.assignment import TableAssignment
+from kainite.settings.targets import of_target
+from kainite.uow.catalogue.several import catalogue_of, merged, only
+from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
+
+
+def made(path: Path, script: str) -> Path:
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(script)
+    return path
+
+
+def test_each_table_is_read_from_the_target_that_it_belongs_to(tmp_path: Path) -> None:
+    made(tmp_path / "a.db", "CREATE TABLE item (id integer PRIMARY KEY); CREATE TABLE visit (old integer);")
+    made(tmp_path / "b.db", "CREATE TABLE visit (id integer PRIMARY KEY); CREATE TABLE item (old integer);")
+    path = tmp_path / "app.properties"
+    path.write_text(
+        "applicationName = app\nstreamName = s\nexecutableName = e\ntarget.a = sqlite:///a.db\ntarget.b = sqlite:///b.db\n"
+        "target.b.tables = visit\n"
+    )
+    settings = load(path)
+    found = catalogue_of(settings)
+    assert found is not None
+    assert {name: tuple(table.columns) for name, table in found.tables.items()} == {"item": ("id",), "visit": ("id",)}
+    of_b = catalogue_of(of_target(settings, "b"))
+    assert of_b is not None
+    assert set(of_b.tables) == {"visit"}
+
+
+def test_a_table_is_found_with_and_without_the_default_schema_of_its_target() -> None:
+    tables = {name: Table(name, None, {}) for name in ("item", "visit")}
+    found = merged((Catalogue({"item": tables["item"]}, "public"), Catalogue({"visit": tables["visit"]}, "crm")))
+    assert (found.default_schema, found.more_defaults) == ("public", ("crm",))
+    assert [found.find(name) for name in ("item", "public.item", "visit", "crm.visit")] == [
+        tables["item"], tables["item"], tables["visit"], tables["visit"],
+    ]  # fmt: skip
+    assert found.find("elsewhere.item") is None
+
+
+def test_a_foreign_key_cannot_leave_its_target() -> None:
+    child = Table("child", None, {}, foreign_keys=(ForeignKey("k", ("a",), "parent", ("id",)),))
+    catalogue = Catalogue({"child": child, "parent": Table("parent", None, {})})
+    targets = TableAssignment((("a", ()), ("b", ("parent",))))
+    with pytest.raises(CatalogueError, match=r"child belongs to target\.a and references parent, which does not"):
+        only(catalogue, targets, "a")
+    assert set(only(catalogue, TableAssignment((("a", ()),)), "a").tables) == {"child", "parent"}

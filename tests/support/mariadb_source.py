@@ -1,0 +1,115 @@
+"""A MariaDB server with a binlog, a source database of a test's own there, and its extractor in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pymysql
+
+from kainite.capture.mysql.extractor import BinlogReading, MysqlExtractor
+from kainite.targets.mariadb.connection import connect
+from support.mariadb_server import drop_database, mariadb
+from support.names import unique
+
+BINLOG: Final = (
+    "--log-bin=binlog", "--binlog-format=ROW", "--binlog-row-image=FULL", "--binlog-row-metadata=FULL", "--server-id=7",
+)  # fmt: skip
+_ANSWERS: Final = 300
+"""Most answers of the extractor without what is waited for."""
+
+
+@contextmanager
+def mariadb_with_binlog(folder: Path, *options: str) -> Iterator[str]:
+    """Runs a server; yields the address of its own database."""
+    with mariadb(folder, *BINLOG, *options) as url:
+        yield url
+
+
+@contextmanager
+def source_database(server: str) -> Iterator[str]:
+    """Makes an empty database; yields its address."""
+    name = unique("source").replace("-", "_")
+    execute(server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+    yield server.replace("/mysql?", f"/{name}?")
+    drop_database(server, name)
+
+
+def execute(url: str, *statements: str) -> None:
+    """Executes statements in one session, which is lenient: values go in as a careless application's do."""
+    with closing(session(url)) as connection:
+        for statement in statements:
+            connection.query(statement)
+
+
+def session(url: str) -> pymysql.connections.Connection:
+    """Opens a session without any sql_mode."""
+    connection = connect(url)
+    connection.query("SET SESSION sql_mode = '', time_zone = 'SYSTEM'")
+    return connection
+
+
+def rows(url: str, query: str) -> list[tuple[Any, ...]]:
+    """Returns the rows of a query, as the server spells them."""
+    with closing(session(url)) as connection, connection.cursor() as cursor:
+        cursor.execute(query)
+        return list(cursor.fetchall())
+
+
+def here(url: str, number: int = 0) -> dict[str, Any]:
+    """Returns the offset of all that commits from now on."""
+    file, position = rows(url, "SHOW MASTER STATUS")[0][:2]
+    return {"file": file, "position": position, "number": number}
+
+
+class Extraction:
+    """An extractor, asked again and again from where it has come.
+
+    Args:
+        url: the source.
+        offset: where it begins; from now on, where none is given.
+        options: how the source is read.
+    """
+
+    def __init__(self, url: str, offset: dict[str, Any] | None = None, **options: Any) -> None:
+        self.reading = BinlogReading(url, **options)
+        self.offset = here(url) if offset is None else offset
+        self._extractor = MysqlExtractor(self.reading)
+
+    def answer(self) -> list[bytes]:
+        """Returns the records of the next answer."""
+        said = list(self._extractor.answer(orjson.dumps({"start": self.offset, "end": None})))
+        if said and b'"offset"' in said[-1][:10]:
+            self.offset = orjson.loads(said.pop())["offset"]
+        return [record for record in said if record]
+
+    def until(self, number: int) -> list[bytes]:
+        """Returns the records up to the end of a transaction."""
+        found: list[bytes] = []
+        for _ in range(_ANSWERS):
+            if self.offset["number"] >= number:
+                return found
+            found += self.answer()
+        raise AssertionError(f"the source has sent {self.offset['number']} transactions of {number}")
+
+    def quiet(self) -> list[bytes]:
+        """Returns the records up to an answer without any."""
+        return list(iter_until_empty(self.answer))
+
+    def close(self) -> None:
+        self._extractor.close()
+
+    def __enter__(self) -> Extraction:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def iter_until_empty(answer: Callable[[], list[bytes]]) -> Iterator[bytes]:
+    """Yields what answers have, until one has nothing."""
+    while found := answer():
+        yield from found
