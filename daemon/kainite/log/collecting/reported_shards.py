@@ -90,8 +90,11 @@ class ReportedShards:
             if stream:
                 known = self._named.get(stream)
                 self._named[stream] = _Named(known.first if known else now, now, frozenset(its))
-        unread = {str(ShardKey(stream, "?")) for stream in self._awaited() if stream not in self._named}
-        return shards.union(unread, *(known.shards for known in self._named.values()))
+        return shards.union(self.unread(), *(known.shards for known in self._named.values()))
+
+    def unread(self) -> frozenset[str]:
+        """Returns a shard that nobody reads for each awaited stream that no report has named."""
+        return frozenset(str(ShardKey(stream, "?")) for stream in self._awaited() if stream not in self._named)
 
     def names(self, stream: str) -> bool:
         """Tells whether a report has named the stream lately."""

@@ -154,6 +154,13 @@ class TestTheWatermark:
         assert shards.watermark.held_by() == Held("1:b:1:s0", None)
         assert shards.report(tips={"1:b:1:s0": 0.0}, shards=new) > NOON + 19_000
 
+    def test_a_stream_that_is_added_holds_it_before_the_next_report(self) -> None:
+        shards = Shards()
+        assert shards.report(arrived={"1:a:1:s0": NOON}, shards={"1:a:1:s0"}) == NOON - 1
+        shards.awaited.add("1:b:1")
+        assert shards.watermark.until_ms() == shards.watermark.read_until_ms() == -math.inf
+        assert shards.watermark.held_by() == Held("1:b:1:?", None)
+
 
 class Log:
     """Entries as they were decided, with the state that decided them."""
