@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.model import ServiceId
 
 from simulation.faults import Effects, Faults, chance
 from simulation.loop import EPOCH, Hub, Process
@@ -137,10 +138,13 @@ class SimKinesis:
         self._name = process.name
         self._effects = Effects(faults, process, "kinesis", _unanswered, pace=0.05)
         self._handlers: list[Callable[..., None]] = []
-        events = SimpleNamespace(register=self._register)
+        events = SimpleNamespace(register=self._register, register_last=lambda *_, **__: None)
+        # Bodies come whole here, so what reads them in one piece (kainite.aws.whole_bodies) is taken and not called.
+        self._endpoint = SimpleNamespace(http_session=SimpleNamespace(send=None))
         self.meta = SimpleNamespace(
-            events=events, endpoint_url="http://127.0.0.1", region_name="us-east-1"
-        )  # without TLS it is polled
+            events=events, endpoint_url="http://127.0.0.1", region_name="us-east-1",
+            service_model=SimpleNamespace(service_id=ServiceId("Kinesis")),
+        )  # fmt: skip  # without TLS it is polled
 
     def list_shards(self, **request: Any) -> dict[str, Any]:
         return self._effects.call("list_shards", lambda: self._listing(**request))

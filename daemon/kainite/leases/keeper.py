@@ -214,9 +214,9 @@ class LeaseKeeper:
     async def hand_over(self, held: HeldLease) -> None:
         """Ends a hand-over (``HandingOver`` was reported) after its consumer has stopped and checkpointed.
 
-        A lease that a person moves goes to its target. Without a hand-over and a move, this is :meth:`release`.
-        Nothing happens when the lease is lost already. A table that is out of reach is not an error: the lease is lost
-        then, and the leader or the failover time ends the hand-over.
+        A lease that a person moves goes to its target. Without a hand-over and a move, and where the table has no
+        hand-over any more, this is :meth:`release`. Nothing happens when the lease is lost already. A table that is out
+        of reach is not an error: the lease is lost then, and the leader or the failover time ends the hand-over.
         """
         if held.hand_over_by is None and held.moving is None:
             await self.release(held)
@@ -229,6 +229,7 @@ class LeaseKeeper:
         except LeaseTableUnavailableError as error:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
             self._held_leases.lose(held)  # its consumer has ended: renewed, it would be held and not read
+        await self.release(held)
 
     def restarted(self, held: HeldLease, request: LeaseRequest, said: str, *, done: bool) -> None:
         """Takes what has become of a restart (``RestartWanted`` was reported); the next renewal tells who has asked."""

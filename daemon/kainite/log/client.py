@@ -69,8 +69,7 @@ class LogClient(Protocol):
     async def begin(self, at_ms: int, stream: str = "") -> int:
         """Makes a time the log's beginning, unless the log has one; returns the log's beginning when it is durable.
 
-        Of several streams, the stream is awaited from then on, unless reports name it
-        (:mod:`kainite.log.collecting.reported_shards`).
+        Of several streams, the stream is awaited from then on (:mod:`kainite.log.collecting.reported_shards`).
 
         Args:
             at_ms: milliseconds since the epoch by Kinesis' clock; 0 where shards are read from TRIM_HORIZON.

@@ -230,8 +230,12 @@ class LogOwner:
         return await self._queue.position(shard_id)
 
     async def begin(self, at_ms: int, stream: str = "") -> int:
-        named = self._watermark.reported.names(stream)
-        await self.write(lambda state: begin(state, at_ms, epoch_ms(), stream, named=named))
+        def decided(state: FoldedLog) -> Sequence[Entry]:
+            if stream not in state.awaited:
+                self._watermark.reported.expect_anew(stream)
+            return begin(state, at_ms, epoch_ms(), stream)
+
+        await self.write(decided)
         return self.state.started.get(stream, at_ms)
 
     async def append(

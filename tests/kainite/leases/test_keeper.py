@@ -278,3 +278,14 @@ async def test_a_hand_over_for_which_the_table_is_out_of_reach_leaves_no_lease_w
             await keeper.hand_over(held)
         assert held not in keeper.held
         assert (await event_of(keeper)).lease is held
+
+
+async def test_a_hand_over_that_the_table_does_not_know_any_more_gives_the_lease_back(
+    keep: Keep, table: LeaseTable
+) -> None:
+    clock = Clock()
+    async with running(keep(clock=clock)) as keeper:
+        held = (await gain_all(keeper, 2))[FIRST]
+        held.hand_over_by = clock.time + 300  # the leader has begun it, and has given the lease back here
+        await keeper.hand_over(held)
+        assert held not in keeper.held, "its consumer has ended: renewed, it would be held and not read"

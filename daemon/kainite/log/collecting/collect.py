@@ -159,17 +159,16 @@ def _reserved(rules: UowSettings, fragment: Fragment) -> Fragment:
     return fragment
 
 
-def begin(state: FoldedLog, at_ms: int, now_ms: int, stream: str = "", *, named: bool = False) -> list[Entry]:
+def begin(state: FoldedLog, at_ms: int, now_ms: int, stream: str = "") -> list[Entry]:
     """Decides the entry that notes the log's beginning, and of several streams that one is awaited; none if it is so.
 
     Args:
         state, now_ms: as in :func:`collect`.
         at_ms, stream: as in :meth:`~kainite.log.client.LogClient.begin`.
-        named: whether a report has named the stream lately: it need not be awaited then.
     """
     journal = Journal(state, now_ms)
     begins = at_ms > 0 and stream not in state.started
-    if begins or (stream and stream not in state.awaited and not named):
+    if begins or (stream and stream not in state.awaited):
         since = state.started.get(stream, at_ms)
         journal.write(EntryKind.CONTROL, ControlMeta(STARTED, since=since, key=stream or None))
     return journal.entries

@@ -11,11 +11,14 @@ anything if it has not read the changed file. Two things keep the stream among t
 * The shards of a stream that any report has named stay, until no report has named it for :data:`STALE_S`.
 
 A daemon reports only while the leases of each stream that it finds in the table leave out no hash key
-(:func:`~kainite.leases.streams.all_covered`). So a report that names a stream shows that all its first leases exist,
-and so does each later scan. Reports of earlier scans end within :data:`STALE_S`; then the stream is awaited no more.
+(:func:`~kainite.leases.streams.all_covered`). So a report that names a stream shows that all its first leases existed
+at its scan, and they do at each later scan, unless they were deleted. Reports of scans from before the stream was
+awaited end within :data:`STALE_S`. A report that names it so long after the first one is of a later scan; then the
+stream is awaited no more.
 
 States of a stream in the log: *unknown* → *awaited* (``started``) → *leased* (``leased``) → *awaited*, where it begins
-again and no report names it. ``kainite leases forget`` also makes an awaited stream leased.
+again. ``kainite leases forget`` also makes an awaited stream leased, and deletes the leases: while reports of scans
+from before still name the stream, it may be added again.
 
 Invariant: while a stream is awaited, or a report by a scan from before its leases may still come, it is among the
 shards that :meth:`ReportedShards.after` returns, so the watermark does not pass what nobody has read there.
@@ -90,20 +93,21 @@ class ReportedShards:
             if stream:
                 known = self._named.get(stream)
                 self._named[stream] = _Named(known.first if known else now, now, frozenset(its))
-        unread = {str(ShardKey(stream, "?")) for stream in self._awaited() if stream not in self._named}
-        return shards.union(unread, *(known.shards for known in self._named.values()))
+        return shards.union(self.unread(), *(known.shards for known in self._named.values()))
 
-    def names(self, stream: str) -> bool:
-        """Tells whether a report has named the stream lately."""
-        self._forget()
-        return stream in self._named
+    def unread(self) -> frozenset[str]:
+        """Returns a shard that nobody reads for each awaited stream that no report has named."""
+        return frozenset(str(ShardKey(stream, "?")) for stream in self._awaited() if stream not in self._named)
+
+    def expect_anew(self, stream: str) -> None:
+        """Forgets that reports have named a stream which is awaited from now on: its leases may be gone since."""
+        self._named.pop(stream, None)
 
     def leased(self) -> frozenset[str]:
         """Returns the awaited streams that every report names from now on."""
         self._forget()
-        now = self._clock()
         known = {stream: self._named.get(stream) for stream in self._awaited()}
-        return frozenset(stream for stream, its in known.items() if its is not None and now - its.first >= STALE_S)
+        return frozenset(stream for stream, its in known.items() if its is not None and its.last - its.first >= STALE_S)
 
     def _forget(self) -> None:
         now = self._clock()

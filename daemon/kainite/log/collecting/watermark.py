@@ -155,11 +155,11 @@ class Watermark:
 
         Milliseconds since the epoch, by Kinesis' clock.
         """
-        return min((self._of(shard) for shard in self._shards), default=-math.inf)
+        return min((self._of(shard) for shard in self._to_be_read()), default=-math.inf)
 
     def read_until_ms(self) -> float:
         """Returns :meth:`until_ms` of the shards that can be read now: a shard behind its parent is not read before."""
-        return min((self._of(shard) for shard in self._shards - self._waiting), default=-math.inf)
+        return min((self._of(shard) for shard in self._to_be_read() - self._waiting), default=-math.inf)
 
     def seconds_until(self, due_ms: float) -> float:
         """Returns after how many seconds Kinesis' clock surely shows a time.
@@ -174,10 +174,14 @@ class Watermark:
         """Returns what holds the watermark back most."""
         if not self._shards:
             return Held(None, None)
-        shard = min(self._shards, key=lambda name: (self._of(name), name))
+        shard = min(self._to_be_read(), key=lambda name: (self._of(name), name))
         now = self._clock()
         behind = (now * 1000 + self._ahead_when(now) - self._of(shard)) / 1000
         return Held(shard, max(0.0, behind) if math.isfinite(behind) else None)
+
+    def _to_be_read(self) -> frozenset[str]:
+        """Returns the shards as of the latest report, with those of streams that are awaited since."""
+        return self._shards | self.reported.unread()
 
     def _of(self, shard: str) -> float:
         """Returns the arrival up to which the log has all the shard's records; the distant past while it is unknown."""

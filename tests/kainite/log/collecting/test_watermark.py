@@ -154,6 +154,13 @@ class TestTheWatermark:
         assert shards.watermark.held_by() == Held("1:b:1:s0", None)
         assert shards.report(tips={"1:b:1:s0": 0.0}, shards=new) > NOON + 19_000
 
+    def test_a_stream_that_is_added_holds_it_before_the_next_report(self) -> None:
+        shards = Shards()
+        assert shards.report(arrived={"1:a:1:s0": NOON}, shards={"1:a:1:s0"}) == NOON - 1
+        shards.awaited.add("1:b:1")
+        assert shards.watermark.until_ms() == shards.watermark.read_until_ms() == -math.inf
+        assert shards.watermark.held_by() == Held("1:b:1:?", None)
+
 
 class Log:
     """Entries as they were decided, with the state that decided them."""
@@ -371,7 +378,6 @@ class TestAShardThatIsNotReadFromItsBeginning:
         assert (log.state.started, log.state.awaited) == ({streams[0]: NOON}, set(streams))
         assert leased(log.state, streams, 0)
         assert not leased(log.state, streams, 0)
-        assert not begin(log.state, NOON + 7, 0, streams[0], named=True)
         assert begin(log.state, NOON + 7, 0, streams[0]), "its leases are gone: it is added again"
         log.state = snapshot.load(snapshot.dump(log.state))
         assert (log.state.started, log.state.awaited) == ({streams[0]: NOON}, {streams[0]})
@@ -385,6 +391,16 @@ class TestAShardThatIsNotReadFromItsBeginning:
             await append_next(owner, "1:a:1:s0", Position(1), Position(1), [part("T", 1)])
             owner.report(known)
             assert owner.held_by() == Held("1:b:1:?", None)
+
+    async def test_is_awaited_when_it_is_added_again_although_reports_named_it_before_it_was_forgotten(self) -> None:
+        store, settings = MemoryStore(), LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=60.0)
+        stream = "1:b:1"
+        async with owned_log(store, settings, RULES) as owner:
+            await owner.begin(NOON, stream)
+            owner.report(ReadingReport(frozenset({"1:a:1:s0", "1:b:1:s0"}), {}, {}, {}))
+            await owner.write(lambda state: leased(state, {stream}, 0))  # as kainite leases forget does
+            assert await owner.begin(NOON + 7, stream) == NOON
+            assert owner.state.awaited == {stream}
 
     async def test_is_answered_for_when_the_time_is_durable(self) -> None:
         store, settings = MemoryStore(), LogSettings(table="t", owner="a", enabled=True, put_interval=0.0, poll=60.0)
