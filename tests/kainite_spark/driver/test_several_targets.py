@@ -195,6 +195,29 @@ def test_a_correction_takes_the_place_of_a_unit_that_failed_in_both_targets(worl
     assert log.statuses() == {}
 
 
+def test_a_unit_is_not_retried_while_one_target_may_have_its_correction(world: SeveralWorld) -> None:
+    """Shows: the correction failed in one target, and is applied in the other, which has not told it: else the failed
+    unit would be applied there over its correction."""
+    log = world.log
+    log.unit("rows", item(1), contact(1))
+    world.apply()
+    log.unit("bad", changed("item", 1, -1), changed("contact", 1, -1))
+    world.apply()
+    log.unit("good", changed("item", 1, 7), changed("contact", 1, -7), kind=UnitKind.CORRECTION)
+    world.apply("crm")
+    fate = Fate(on="before put_batch")
+    with pytest.raises(KilledError):
+        world.job("shop", store=MortalStore(world.store, fate)).run(once=True)
+    assert world.shop.rows() == {1: 7}
+    assert world.statuses()["good"] == {"shop": "in progress", "crm": "failed"}
+    assert log.ask("retry", "bad") == "refused"
+    world.apply()
+    assert world.statuses() == {
+        "bad": {"shop": "discarded", "crm": "failed"}, "good": {"shop": "committed", "crm": "failed"},
+    }  # fmt: skip
+    assert log.ask("retry", "bad") == "ok"
+
+
 def test_a_unit_without_a_row_is_committed_by_the_first_target(world: SeveralWorld) -> None:
     world.log.unit("empty")
     assert world.statuses() == {"empty": {"shop": "in progress"}}
