@@ -17,13 +17,16 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.settings import ApplySettings, Consistency, OnFailure
 from kainite.store.memory import MemoryStore
-from kainite.uow.delta import UnitKind
+from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.catalogue.several import merged, only
+from kainite.uow.delta import Delta, Operation, UnitKind
+from kainite.uow.signing import Signing
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job import ApplyJob
 from support.chaos import Fate, KilledError, MortalStore, MortalTarget
 from support.inline_runner import InlineRunner
 from support.loaders import documented_loader
-from support.several_world import SeveralWorld, changed, contact, item, noting
+from support.several_world import TARGETS, SeveralWorld, changed, contact, item, noting
 from support.stores import Database
 
 
@@ -216,6 +219,24 @@ def test_a_unit_is_not_retried_while_one_target_may_have_its_correction(world: S
         "bad": {"shop": "discarded", "crm": "failed"}, "good": {"shop": "committed", "crm": "failed"},
     }  # fmt: skip
     assert log.ask("retry", "bad") == "ok"
+
+
+def test_a_part_that_a_correction_replaced_stays_discarded_when_the_unit_is_judged_anew(world: SeveralWorld) -> None:
+    """Shows it: else the unit would be applied over its correction in the target that has the correction."""
+    log = world.log
+    bad = (Delta("item", Operation.INSERT, {"id": 1}, {"id": 1, "v": 1, "w": 1}, {}), contact(1, 1))
+    log.unit("bad", *bad)
+    world.apply()
+    assert world.statuses() == {"bad": {"shop": "failed", "crm": "failed"}}
+    log.unit("good", item(1, 7), kind=UnitKind.CORRECTION)
+    world.apply()
+    assert world.statuses() == {"bad": {"shop": "discarded", "crm": "failed"}}
+    world.shop.database.run("ALTER TABLE item ADD COLUMN w bigint")
+    log.signatures = Signing(merged(only(reflect(one.database.url), TARGETS, one.name) for one in (world.shop, world.crm)))
+    assert log.ask("retry", "bad") == "ok"
+    assert world.statuses() == {"bad": {"shop": "discarded", "crm": "in progress"}}
+    world.apply()
+    assert (world.shop.rows(), world.crm.rows(), log.statuses()) == ({1: 7}, {1: 1}, {})
 
 
 def test_a_unit_without_a_row_is_committed_by_the_first_target(world: SeveralWorld) -> None:

@@ -24,6 +24,7 @@ from kainite.log.format.entry import (
     UnitMeta,
     UnitStatus,
 )
+from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.followed import FollowedLog
 from kainite.settings.assignment import TableAssignment
@@ -37,7 +38,15 @@ TOUCHED = st.builds(
     Touched, st.frozensets(st.integers(1, 5), max_size=2), tables=st.sampled_from([(), ("t",), ("u",), ("t", "u")])
 )
 ASSIGNED = TableAssignment((("one", ("t",)), ("two", ("u",))))
+MOVED = TableAssignment((("two", ("t",)), ("one", ())))
 ENTRIES = st.one_of(
+    st.builds(
+        lambda uow, touched, size: Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s0", 1, end=UnitEnd(size)), touched),
+        NAMES, TOUCHED, st.integers(1, 3),
+    ),
+    st.builds(
+        lambda to: Entry(EntryKind.CONTROL, ControlMeta(TARGETS, key=to.as_text())), st.sampled_from([ASSIGNED, MOVED])
+    ),
     st.builds(lambda uow, touched: Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s0", 1), touched), NAMES, TOUCHED),
     st.builds(
         lambda uow, size: Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s0", 1, end=UnitEnd(size, None))),
@@ -65,9 +74,9 @@ ENTRIES = st.one_of(
 )  # fmt: skip
 
 
-@given(st.lists(ENTRIES, max_size=25), st.integers(0, 25), st.booleans())
+@given(st.lists(ENTRIES, max_size=25), st.integers(0, 25), st.booleans(), st.booleans())
 def test_a_follower_that_begins_anywhere_has_the_units_of_the_whole_fold(
-    entries: list[Entry], begin: int, several: bool
+    entries: list[Entry], begin: int, several: bool, snapped: bool
 ) -> None:
     if several:
         entries = [Entry(EntryKind.CONTROL, ControlMeta(TARGETS, key=ASSIGNED.as_text())), *entries]
@@ -76,7 +85,7 @@ def test_a_follower_that_begins_anywhere_has_the_units_of_the_whole_fold(
         whole.apply(tid, entry, 0)
         if tid < begin:
             before.apply(tid, entry, 0)
-    followed = FollowedLog(before)
+    followed = FollowedLog(snapshot.load(snapshot.dump(before)) if snapped else before)
     for tid, entry in enumerate(entries[before.next_id :], before.next_id):
         followed.apply(tid, entry, 0)
     assert is_alike(followed, whole)
