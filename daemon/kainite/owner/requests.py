@@ -113,7 +113,8 @@ def _retry(
     if (correction := correction_of(state, unit)) is not None:
         return _refuse(
             f"unit {unit.uow} has a correction, {correction.uow} (id {correction.tid}), which is "
-            f"{_everywhere(state, correction)} and may be applied already. When it is, {unit.uow} is discarded; if it fails, retry {unit.uow} then"
+            f"{_everywhere(state, correction)} and may be applied already. When it is, {unit.uow} is discarded; if it "
+            f"fails, retry {unit.uow} then"
         )
     if unit.fault is not None and judged is None:
         return _refuse(

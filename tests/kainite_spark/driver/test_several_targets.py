@@ -232,7 +232,9 @@ def test_a_part_that_a_correction_replaced_stays_discarded_when_the_unit_is_judg
     world.apply()
     assert world.statuses() == {"bad": {"shop": "discarded", "crm": "failed"}}
     world.shop.database.run("ALTER TABLE item ADD COLUMN w bigint")
-    log.signatures = Signing(merged(only(reflect(one.database.url), TARGETS, one.name) for one in (world.shop, world.crm)))
+    log.signatures = Signing(
+        merged(only(reflect(one.database.url), TARGETS, one.name) for one in (world.shop, world.crm))
+    )
     assert log.ask("retry", "bad") == "ok"
     assert world.statuses() == {"bad": {"shop": "discarded", "crm": "in progress"}}
     world.apply()

@@ -39,9 +39,7 @@ class Log:
         self.write(EntryKind.CONTROL, ControlMeta(TARGETS, key=TableAssignment((("a", ()), ("b", ("t*",)))).as_text()))
         self.write(EntryKind.UNIT, UnitMeta("U", 2), Touched(tables=("s", "t")))
 
-    def write(
-        self, kind: EntryKind, meta: Meta, touched: Touched | None = None
-    ) -> None:
+    def write(self, kind: EntryKind, meta: Meta, touched: Touched | None = None) -> None:
         self.state.apply(self.state.next_id, Entry(kind, meta, touched or Touched()), 0)
 
     def outcome(self, target: str, status: UnitStatus, cause: str | None = None, at_ms: int | None = None) -> Outcome:
