@@ -298,6 +298,25 @@ def test_a_job_for_the_only_target_refuses_a_log_of_several(world: SeveralWorld)
     assert world.shop.noted() == []
 
 
+def test_a_job_says_that_the_log_has_not_its_target(world: SeveralWorld, caplog: pytest.LogCaptureFixture) -> None:
+    """Shows: else it would stand there without a word, and apply nothing, where the daemons have another file."""
+    world.log.unit("both", *noting("both", item(1), contact(1)))
+    for name in ("shop", "other"):
+        runner = InlineRunner(world.store, "0", world.shop.target)
+        environment = ApplyEnvironment(
+            ApplySettings(lease=60.0, idle=0.01),
+            world.store,
+            "0",
+            "a job",
+            world.shop.target,
+            runner,
+            "log/0/x",
+            name=name,
+        )
+        ApplyJob(environment, world.stop).run(once=True)
+        assert ("log has no such target" in caplog.text) == (name == "other")
+
+
 def test_a_snapshot_has_the_parts_of_units(world: SeveralWorld) -> None:
     world.log.unit("both", *noting("both", item(1), contact(1)))
     world.apply("shop")
