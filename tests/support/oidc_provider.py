@@ -1,4 +1,4 @@
-"""A small OpenID Connect provider on loopback: discovery, keys, the code flow with PKCE, and tokens that it signs.
+"""A small OpenID Connect provider on loopback: discovery, keys, the code flow with PKCE, signed tokens, userinfo.
 
 It logs in whoever comes, as the user in ``claims``, without a page. A test changes what it tells.
 """
@@ -33,6 +33,7 @@ class OidcProviderDouble:
         claims: what its tokens say beside what they must say; a test's own ``iss``, ``exp`` … takes its place.
         key: signs the tokens.
         algorithm: of the signatures.
+        userinfo: what its userinfo endpoint tells; None where it has none.
         error: what it tells in place of a code; empty: it logs in.
         told: the paths that were asked for.
     """
@@ -41,16 +42,19 @@ class OidcProviderDouble:
     claims: dict[str, Any] = field(default_factory=lambda: {"email": "ada@example.com", "email_verified": True})
     key: RSAKey | OctKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "one", "use": "sig"}))
     algorithm: str = "RS256"
+    userinfo: dict[str, Any] | None = None
     error: str = ""
     told: list[str] = field(default_factory=list)
     _published: Any = None
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    _tokens: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._published = KeySet([self.key]).as_dict(private=False)
 
     def discovery(self) -> dict[str, Any]:
-        return {
+        userinfo = {} if self.userinfo is None else {"userinfo_endpoint": f"{self.issuer}/userinfo"}
+        return userinfo | {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}/authorize",
             "token_endpoint": f"{self.issuer}/token",
@@ -86,7 +90,15 @@ class OidcProviderDouble:
             **self.claims,
         }  # fmt: skip
         signed = jwt.encode({"alg": self.algorithm, "kid": "one"}, claims, self.key, algorithms=[self.algorithm])
-        return 200, {"access_token": secrets.token_urlsafe(), "token_type": "Bearer", "id_token": signed}
+        token = secrets.token_urlsafe()
+        self._tokens.add(token)
+        return 200, {"access_token": token, "token_type": "Bearer", "id_token": signed}
+
+    def user(self, authorization: str) -> tuple[int, dict[str, Any]]:
+        """Returns the answer of the userinfo endpoint."""
+        if self.userinfo is None or authorization.removeprefix("Bearer ") not in self._tokens:
+            return 401, {}
+        return 200, {"sub": "4711", **self.userinfo}
 
 
 @contextmanager
@@ -116,6 +128,8 @@ class _ProviderHandler(BaseHTTPRequestHandler):
                 self._json(200, self.provider.discovery())
             case "/keys":
                 self._json(200, self.provider.keys())
+            case "/userinfo":
+                self._json(*self.provider.user(self.headers.get("Authorization", "")))
             case "/authorize":
                 self.send_response(302)
                 self.send_header("Location", self.provider.authorize(_first(parts.query)))

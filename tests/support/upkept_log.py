@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from kainite.base.clock import epoch_ms
 from kainite.base.position import Position
 from kainite.log.collecting.collect import collect
 from kainite.log.collecting.reported_shards import ReportedShards
@@ -61,7 +62,7 @@ class OwnedLog:
 
     async def ask(self, **request: str) -> Mapping[str, str] | None:
         """Asks for something, and returns the answer; None while there is none."""
-        asked = self.store.put_request(P, {"by": "me", "why": "a test", "at": "17", **request})
+        asked = self.store.put_request(P, {"by": "me", "why": "a test", "at": str(epoch_ms()), **request})
         await self.run()
         return self.store.take_answer(P, asked)
 

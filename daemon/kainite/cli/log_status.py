@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import click
 
+from kainite.base.clock import epoch_ms
 from kainite.base.process_identity import from_text
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.log.contract import LogHead, LogStore
+from kainite.operations.inbox import WaitingRequests, waiting_requests
 from kainite.settings import load
 
 LOOK_EVERY_S = 0.1
@@ -33,6 +35,7 @@ class LogStatus:
         waited: seconds that were waited.
         entries: transaction id behind the last durable entry, as of the last heartbeat.
         truncated: entries below this id have left the log.
+        waiting: requests of people that wait for the owner; None where the inbox cannot be read.
     """
 
     partition: str
@@ -44,6 +47,7 @@ class LogStatus:
     waited: float
     entries: int
     truncated: int
+    waiting: WaitingRequests | None = None
 
 
 def observed(
@@ -95,7 +99,7 @@ def _status(partition: str, head: LogHead, first: LogHead, waited: float) -> Log
               help="How long to wait for a heartbeat.  [the owner's lease]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def status(properties: Path, wait: float | None, as_json: bool) -> None:
-    """Says which daemon owns the log, whether it is alive, and where the others reach it.
+    """Says which daemon owns the log, whether it is alive, where others reach it, and how many requests wait for it.
 
     The shards that each daemon reads are shown by "kainite leases".
 
@@ -106,6 +110,8 @@ def status(properties: Path, wait: float | None, as_json: bool) -> None:
     """
     store, partition = opened_log(load(properties, needs=("applicationName",)))
     found = observed(store, partition, wait)
+    if found is not None:
+        found = replace(found, waiting=waiting_requests(store, partition))
     if as_json:
         say_json(None if found is None else asdict(found))
     else:
@@ -117,7 +123,8 @@ def lines(found: LogStatus | None, partition: str) -> list[str]:
     if found is None:
         return [f"log partition {partition} was never owned by anybody"]
     shown = [f"log partition {partition}, generation {found.generation}", *_owner_lines(found)]
-    return [*shown, f"entries up to {found.entries}, of which {found.truncated} are truncated"]
+    shown.append(f"entries up to {found.entries}, of which {found.truncated} are truncated")
+    return shown if found.waiting is None else [*shown, found.waiting.in_words(epoch_ms())]
 
 
 def _owner_lines(found: LogStatus) -> list[str]:

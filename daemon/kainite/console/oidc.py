@@ -2,7 +2,8 @@
 
 The code flow with PKCE. Each login reads the provider's discovery document and its keys anew: logins are rare, and a
 key that the provider has withdrawn counts no more. The token is taken from the provider itself over TLS, and its
-signature, issuer, audience, nonce and times are checked all the same.
+signature, issuer, audience, nonce and times are checked all the same. What it tells of the user is judged in
+:mod:`kainite.console.oidc_claims`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from kainite.base.display import is_plain
 from kainite.base.logs import event
 from kainite.base.protected_files import read_protected
 from kainite.base.redaction import learn
-from kainite.console.access import LOCAL, RefusedRequest
+from kainite.console.access import RefusedRequest
+from kainite.console.oidc_claims import WantedClaims
 from kainite.console.sessions import PendingLogin
 from kainite.settings import ConsoleSettings
 
@@ -34,7 +35,6 @@ CALL_S: Final = 5.0
 SKEW_S: Final = 60
 """Seconds by which the provider's clock and this host's may differ."""
 
-MOST_NAME: Final = 200
 ALGORITHMS: Final = (
     "RS256",
     "RS384",
@@ -68,7 +68,7 @@ class OidcProvider:
         self._issuer = settings.oidc_issuer or ""
         self._client = settings.oidc_client or ""
         self._redirect = settings.oidc_redirect or ""
-        self._claim, self._scope = settings.oidc_claim, settings.oidc_scope
+        self._wanted, self._scope = WantedClaims.of(settings), settings.oidc_scope
         self._secret: str | None = None
         if settings.oidc_secret_file is not None:
             self._secret = read_protected("consoleOidcSecretFile", settings.oidc_secret_file).strip()
@@ -104,9 +104,10 @@ class OidcProvider:
                     metadata["token_endpoint"], code=code, code_verifier=login.verifier, timeout=CALL_S
                 )
                 claims = self._claims(session, metadata, token, login)
+                told = _userinfo(session, metadata, claims) if self._wanted.lacks(claims) else {}
         except _ERRORS as error:
             return _refused(RefusedRequest(403, "the provider's answer does not log anybody in"), error)
-        return self._name(claims)
+        return self._wanted.user(claims, told)
 
     def _session(self) -> OAuth2Session:
         method = "client_secret_basic" if self._secret is not None else "none"
@@ -123,7 +124,9 @@ class OidcProvider:
         if found["issuer"] != self._issuer:
             raise ValueError(f"the provider calls itself {found['issuer']!r}, not consoleOidcIssuer")
         plain = urlsplit(self._issuer).scheme == "http"
-        for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+        for name in ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint"):
+            if name == "userinfo_endpoint" and name not in found:
+                continue
             if urlsplit(found[name]).scheme != "https" and not plain:
                 raise ValueError(f"the provider's {name} is reached in plain text")
         return found
@@ -141,17 +144,19 @@ class OidcProvider:
         claims.validate(leeway=SKEW_S)
         return dict(claims)
 
-    def _name(self, claims: Mapping[str, Any]) -> str | RefusedRequest:
-        name = claims.get(self._claim)
-        if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME or not is_plain(name) or name == LOCAL:
-            return RefusedRequest(403, f"the token has no {self._claim} that names a user (consoleOidcClaim)")
-        if self._claim == "email" and claims.get("email_verified") not in (True, "true"):
-            return RefusedRequest(403, f"the provider has not verified the address {name}")
-        return name
+
+def _userinfo(session: OAuth2Session, metadata: Mapping[str, Any], claims: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns what the provider tells of the token's user; nothing where it has no endpoint for that."""
+    if "userinfo_endpoint" not in metadata:
+        return {}
+    told: Mapping[str, Any] = _json(session, metadata["userinfo_endpoint"], with_token=True)
+    if told["sub"] != claims["sub"]:
+        raise ValueError("the userinfo endpoint tells of another user than the token")
+    return told
 
 
-def _json(session: OAuth2Session, url: str) -> Any:
-    answer = session.get(url, withhold_token=True, timeout=CALL_S, allow_redirects=False)
+def _json(session: OAuth2Session, url: str, *, with_token: bool = False) -> Any:
+    answer = session.get(url, withhold_token=not with_token, timeout=CALL_S, allow_redirects=False)
     answer.raise_for_status()
     return answer.json()
 

@@ -49,7 +49,7 @@ def stations(verdict: ApplicationVerdict, rate: float, target: str) -> tuple[Sta
     found = [
         Station("Source", *_behind(parts.get(LagStage.SOURCE)), _level(verdict, "source"), "shards"),
         Station("Stream", *_behind(parts.get(LagStage.STREAM)), Level.OK, "shards"),
-        Station("Shards", f"{read} of {len(shards)}" if shards else "–", "are read", _workers(verdict),
+        Station("Shards", f"{read} of {len(shards)}" if shards else "–", "read", _workers(verdict),
                 _level(verdict, "shards", "lease table"), "shards"),
     ]  # fmt: skip
     if summary is None:
@@ -66,7 +66,7 @@ def stations(verdict: ApplicationVerdict, rate: float, target: str) -> tuple[Sta
                 _level(verdict, "collecting"), "units?status=collecting"),
         Station("Log", f"{summary.next_id:,}", "entries", f"owned by {owner}" if owner else "nobody owns it",
                 _level(verdict, "owner", "room in the log"), "log"),
-        Station("Apply", f"{applying:,}", f"{_units(applying)} to apply", ", ".join(troubled),
+        Station("Apply", f"{applying:,}", "to apply", ", ".join(troubled),
                 _level(verdict, "applying", "failed units", "blocked units", "delayed units"), "apply"),
         Station("Target", f"{rate:,.1f}", "units/s", target, Level.OK, "apply"),
     )  # fmt: skip

@@ -138,7 +138,7 @@ class Operations:
             What has become of it; a refusal is an outcome.
 
         Raises:
-            LogUnavailableError: the log's owner has not answered in time; the request stays, and is carried out later.
+            LogUnavailableError: the log's owner has not answered in time; the request stays until it expires.
             KainiteError: a table cannot be read or written; the record says that the operation failed, if that could
                 still be written.
         """

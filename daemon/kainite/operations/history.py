@@ -10,7 +10,7 @@ from kainite.log.contract import LogStore
 from kainite.log.format.entry import OperationMeta, OperationResult
 from kainite.log.state.loading import load_state
 from kainite.owner.answering import RECORD
-from kainite.owner.recording import asked_for
+from kainite.owner.recording import about_of, asked_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,7 @@ def _inbox(store: LogStore, partition: str) -> Sequence[tuple[str, Mapping[str, 
 def _waiting(request_id: str, request: Mapping[str, str], known: Mapping[str, OperationMeta]) -> OperationMeta | None:
     """Returns an operation as a request in the inbox tells of it; None for one that tells nothing new."""
     if request.get("action") != RECORD:
-        about = request.get("uow") or request.get("filter") or request.get("number", "")
-        asked = asked_for(request_id, request, request.get("action", ""), about, OperationResult.ASKED)
+        asked = asked_for(request_id, request, request.get("action", ""), about_of(request), OperationResult.ASKED)
         return None if request_id in known else asked
     of, told = request.get("of", request_id), request.get("result", "")
     result = OperationResult(told) if told in tuple(OperationResult) else OperationResult.ASKED

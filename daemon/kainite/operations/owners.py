@@ -21,9 +21,9 @@ from kainite.operations.operation import (
     ResumeApply,
     SkipNumbers,
 )
-from kainite.owner.answering import HAND_OVER
 from kainite.owner.collected_stream import FORGET_STREAM
 from kainite.owner.correcting import CHECK, CORRECT
+from kainite.owner.expiry import HAND_OVER
 from kainite.owner.pausing import PAUSE, RESUME
 from kainite.owner.repairing import REPAIR
 from kainite.owner.requests import OK, refusal
@@ -43,7 +43,7 @@ def ask_owner(
         timeout: seconds to wait for the answer.
 
     Raises:
-        LogUnavailableError: no answer came in time; the request stays, and the next owner carries it out.
+        LogUnavailableError: no answer came in time; the request stays until it expires, for the next owner.
     """
     if isinstance(operation, CorrectUnit | RepairRows) and (told := _too_large(operation)):
         return OperationOutcome(OperationResult.REFUSED, told)

@@ -99,7 +99,7 @@ def resolve_units(
         tell: is told what has become of each unit that was named.
 
     Raises:
-        LogUnavailableError: no answer came in that time; the requests stay, and the next owner carries them out.
+        LogUnavailableError: no answer came in that time; the requests stay until they expire.
     """
     action = "retry" if isinstance(operation, RetryUnits) else "discard"
     if not operation.names:

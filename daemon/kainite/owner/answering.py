@@ -24,6 +24,8 @@ nobody has claimed it for a while (:mod:`kainite.peers.sharing.membership`). It 
 answer's own answer was lost: what is recorded as done is done. A crash after the record leaves a log that others claim,
 as any crash does; the next owner answers the request that it meets, and stays.
 
+**Expiry.** A request that has waited for too long is refused before anything is done (:mod:`kainite.owner.expiry`).
+
 **Records.** ``record`` is for operations that the log does not carry. Its request is durable in the inbox before the
 operation is carried out, and so also where no owner is at work; the next one copies it into the log.
 """
@@ -46,6 +48,7 @@ from kainite.log.state.journal import Journal
 from kainite.owner.bulk import KINDS, BulkOwner, BulkRequest
 from kainite.owner.collected_stream import FORGET_STREAM, forget_stream
 from kainite.owner.correcting import CHECK, CORRECT, check, correct
+from kainite.owner.expiry import HAND_OVER, expire, has_expired
 from kainite.owner.mount import Mount
 from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
 from kainite.owner.recording import asked_for, record, write_record
@@ -58,7 +61,6 @@ from kainite.settings import UowSettings
 _logger = logging.getLogger(__name__)
 
 RECORD: Final = "record"
-HAND_OVER: Final = "hand-over"
 
 
 class AskedOwner(BulkOwner, Protocol):
@@ -110,6 +112,9 @@ class Answering:
 
     async def _carry_out(self, owner: AskedOwner, request_id: str, request: Mapping[str, str]) -> Answer | None:
         """Appends what a request asks for, if the state allows it; returns the answer once that is durable."""
+        now = epoch_ms()
+        if has_expired(owner.state, request_id, request, now):
+            return await self._write(owner, lambda journal: expire(journal, request_id, request, now))
         match request.get("action"):
             case "retry" | "discard" if "filter" in request:
                 return await self._carry_out_bulk(owner, request_id, request)

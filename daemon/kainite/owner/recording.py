@@ -49,13 +49,24 @@ def asked_for(
     outcome: str = "",
 ) -> OperationMeta:
     """Returns the record of a request."""
-    told = request.get("at", "")
-    at_ms = int(told) if _MILLIS.fullmatch(told) else epoch_ms()
+    asked = asked_ms(request)
+    at_ms = epoch_ms() if asked is None else asked
     return bounded(
         OperationMeta(
             request_id, what, about, request.get("by", NOBODY), request.get("why", ""), at_ms, result, outcome
         )
     )
+
+
+def asked_ms(request: Mapping[str, str]) -> int | None:
+    """Returns when a request was made, by the asker's clock, in epoch milliseconds; None where it is not told."""
+    told = request.get("at", "")
+    return int(told) if _MILLIS.fullmatch(told) else None
+
+
+def about_of(request: Mapping[str, str]) -> str:
+    """Returns what a request is about, as it names it."""
+    return next((told for key in ("uow", "filter", "number", "name") if (told := request.get(key))), "")
 
 
 def write_record(journal: Journal, operation: OperationMeta) -> None:

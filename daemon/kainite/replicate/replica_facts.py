@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
@@ -15,10 +16,12 @@ from kainite.replicate.ledger import LoadState
 from kainite.replicate.status import ReplicaStatus, TableState, TableStatus, status_of
 from kainite.replicate.verify_report import summary_of
 from kainite.targets.postgresql.connection import connect
-from kainite.verdict.facts import ReplicaFacts
+from kainite.verdict.facts import ReplicaFacts, ReplicaTableFacts
 
 ANSWER_S: Final = 2
 """Seconds for which the target may take: a person waits for the verdict."""
+
+_NEEDS_A_PERSON: Final = (TableState.GIVEN_UP, TableState.FAILED)
 
 
 def read_replica(url: str, log_partition: str) -> ReplicaFacts:
@@ -50,6 +53,7 @@ def facts_of(status: ReplicaStatus, now: float) -> ReplicaFacts:
         loading=tuple(table.table for table in not_live if table.state not in by_state),
         failed=by_state[TableState.FAILED],
         given_up=by_state[TableState.GIVEN_UP],
+        tables=_tables(status.tables),
         marks={one.table: _mark(one) for one in not_live if status.state is LoadState.LIVE},
     )
     if verified is None:
@@ -65,6 +69,16 @@ def facts_of(status: ReplicaStatus, now: float) -> ReplicaFacts:
         different=verified.different,
         age=_age(verified.ended_at, now),
     )
+
+
+def _tables(tables: Sequence[TableStatus]) -> tuple[ReplicaTableFacts, ...]:
+    """Returns all tables: those that need a person first, then the others that are not live."""
+    ordered = sorted(tables, key=lambda one: (one.state not in _NEEDS_A_PERSON, one.state is TableState.LIVE))
+    return tuple(
+        ReplicaTableFacts(one.table, one.state.value, one.state is TableState.LIVE, one.cause or "", one.ranges,
+                          one.ranges_done, one.rows, one.held)
+        for one in ordered
+    )  # fmt: skip
 
 
 def _mark(table: TableStatus) -> str:

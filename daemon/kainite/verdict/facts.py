@@ -92,6 +92,30 @@ class SourceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicaTableFacts:
+    """A table of a replica.
+
+    Attributes:
+        name: its name, with its schema.
+        state: its state, in a word or two.
+        is_live: whether it is as of the same point as all other live tables.
+        cause: why a step of its load was refused; empty where none was.
+        ranges, ranges_done: how many ranges of rows its load has, and how many of them are copied.
+        rows: how many rows were copied.
+        held: of how many units deltas are held until it is live.
+    """
+
+    name: str
+    state: str
+    is_live: bool
+    cause: str = ""
+    ranges: int = 0
+    ranges_done: int = 0
+    rows: int = 0
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicaFacts:
     """What the target tells of a replica: its load, and the latest comparison with its source.
 
@@ -111,6 +135,7 @@ class ReplicaFacts:
         good_age: seconds since the latest one ended that passed; None where there was none.
         every: how often it is made, seconds; None where it is not repeated.
         trouble: why the latest try came to no result; empty where it did.
+        tables: all tables that were loaded, or are to be; those first that are not live.
     """
 
     error: str = ""
@@ -128,6 +153,7 @@ class ReplicaFacts:
     trouble: str = ""
     given_up: tuple[tuple[str, str], ...] = ()
     marks: Mapping[str, str] = field(default_factory=dict)
+    tables: tuple[ReplicaTableFacts, ...] = ()
 
     @property
     def is_late(self) -> bool:

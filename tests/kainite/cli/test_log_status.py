@@ -78,3 +78,4 @@ async def test_the_command_prints_what_head_says(log_world: LogWorld) -> None:
     status, output, _ = await log_world.kainite("log", "status", "--wait", "0")
     assert status == 0
     assert output.startswith("log partition 0, generation ")
+    assert "no request waits for the owner" in output

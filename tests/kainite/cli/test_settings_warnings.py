@@ -20,4 +20,4 @@ def test_each_warning_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture
 
     told = [(record.levelno, record.kainite_fields["setting"]) for record in caplog.records]  # type: ignore[attr-defined]
     assert told == [(logging.WARNING, warning) for warning in settings.warnings]
-    assert (logging.WARNING, "applyMaxUnits is a constant now (2000); remove it") in told
+    assert (logging.WARNING, "applyMaxUnits is a constant now (4000); remove it") in told

@@ -9,8 +9,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.position import Position
@@ -40,7 +41,15 @@ ASKS_NOW = """(() => {
 })()"""
 """Has the page ask for what is new, and tells whether it does."""
 
-PAGES = ("", "units", "unit?uow=bad", "correct?uow=bad", "shards", "reset", "apply", "log", "history")
+PAGES = (
+    "", "units", "unit?uow=bad", "target-rows?uow=bad", "correct?uow=bad", "shards", "shard?shard=shard-0",
+    "reset?shard=shard-0", "apply", "log", "history",
+)  # fmt: skip
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
+}
 
 
 async def test_a_person_reads_types_and_acts(log_world: LogWorld) -> None:
@@ -137,33 +146,62 @@ async def test_a_restart_is_told_and_passes(log_world: LogWorld) -> None:
             await expect(page.locator("#stale")).to_be_hidden()
 
 
-async def test_each_page_is_readable_dark_small_and_without_scripts(log_world: LogWorld, tmp_path: Path) -> None:
-    file = allow(log_world.properties, consoleOperators="local")
-    looks: dict[str, dict[str, Any]] = {
-        "light": {},
-        "dark": {"color_scheme": "dark"},
-        "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
-    }
+async def test_each_page_is_readable_dark_small_and_without_scripts(
+    log_world: LogWorld, dynamodb: Any, postgres: str, tmp_path: Path
+) -> None:
+    name = unique("app")
+    leases = LeaseTable(dynamodb, name)
+    await asyncio.to_thread(leases.create)
+    await asyncio.to_thread(leases.put_new, Lease("shard-0", "host-1", 7, Checkpoint("5")))
+    with psycopg.connect(postgres) as target:
+        target.execute("CREATE TABLE t (id bigint PRIMARY KEY, v text)")
+        target.execute("INSERT INTO t VALUES (1, 'there')")
+    child = {"state": "PROCESSING", "pid": 4711, "lines": ["Traceback", f"ImportError: {SCRIPT}"]}
+    with health_page({"/health": {"worker_id": "host-1"}, "/stderr": {"shards": {"shard-0": child}}}) as port:
+        file = allow(
+            log_world.properties, consoleOperators="local", streamName="s", failoverTimeMillis="1000",
+            metricsPort=str(port), tableName=name, target=postgres,
+        )  # fmt: skip
+        async with served_console(file) as console, chromium() as browser:
+            looks = [looked_at(browser, console.url, look, options, tmp_path) for look, options in LOOKS.items()]
+            found = await asyncio.gather(*looks, read_without_scripts(browser, console.url))
+    assert [each for some in found for each in some] == []
+
+
+async def looked_at(browser: Browser, url: str, look: str, options: dict[str, Any], folder: Path) -> list[str]:
+    """Opens each page; returns what is wrong with it."""
     found: list[str] = []
-    async with served_console(file) as console, chromium() as browser:
-        for name, look in looks.items():
-            async with opened(browser, **look) as watched:
-                for path in PAGES:
-                    await watched.page.goto(f"{console.url}app/{path}")
-                    await expect(watched.page.locator("main h1")).to_have_count(1)
-                    shown = f"{path.partition('?')[0] or 'overview'}-{name}"
-                    await watched.shot(tmp_path, shown)
-                    found += [f"{shown}: {each}" for each in await watched.axe()]
-                    width = await watched.page.evaluate("document.documentElement.scrollWidth")
-                    assert width <= watched.page.viewport_size["width"], shown  # type: ignore[index]
-                assert watched.problems == []
-        async with opened(browser, java_script_enabled=False) as watched:
-            await watched.page.goto(f"{console.url}app/units?status=failed")
-            await watched.page.get_by_role("link", name="bad").click()
-            await expect(watched.page.locator("main")).to_contain_text("violates check")
-            await watched.page.get_by_role("button", name="Discard …").click()
-            await expect(watched.page.locator(".form")).to_contain_text("will never be applied to the target")
-    assert found == []
+    async with opened(browser, **options) as watched:
+        for path in PAGES:
+            answer = await watched.page.goto(f"{url}app/{path}")
+            assert answer is not None
+            assert answer.ok, path
+            await expect(watched.page.locator("main h1")).to_have_count(1)
+            shown = f"{path.partition('?')[0] or 'overview'}-{look}"
+            await watched.shot(folder, shown)
+            found += [f"{shown}: {each}" for each in await watched.axe()]
+            width = await watched.page.evaluate("document.documentElement.scrollWidth")
+            if width > watched.page.viewport_size["width"]:  # type: ignore[index]
+                found.append(f"{shown}: wider than the window")
+        return found + watched.problems
+
+
+async def read_without_scripts(browser: Browser, url: str) -> list[str]:
+    """Reads and acts without JavaScript; returns what is wrong."""
+    async with opened(browser, java_script_enabled=False) as watched:
+        page = watched.page
+        await page.goto(f"{url}app/target-rows?uow=bad")
+        await expect(page.locator("main")).to_contain_text("there")
+        await page.goto(f"{url}app/shard?shard=shard-0")
+        await expect(page.locator(".lines")).to_have_text(f"Traceback\nImportError: {SCRIPT}")
+        await page.get_by_role("link", name="reset …").click()
+        await expect(page.get_by_role("button", name="Check …")).to_be_visible()
+        await page.goto(f"{url}app/units?status=failed")
+        await page.get_by_role("link", name="bad").click()
+        await expect(page.locator("main")).to_contain_text("violates check")
+        await page.get_by_role("button", name="Discard …").click()
+        await expect(page.locator(".form")).to_contain_text("will never be applied to the target")
+        return watched.problems
 
 
 async def test_a_hundred_thousand_units_are_searched(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> None:

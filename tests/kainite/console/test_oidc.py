@@ -58,6 +58,44 @@ def test_a_user_is_who_the_claim_says(double: OidcProviderDouble, tmp_path: Path
     assert logged_in(double, tmp_path, "sub") == "4711"
 
 
+def test_the_userinfo_endpoint_is_asked_only_for_a_claim_that_the_token_lacks(
+    double: OidcProviderDouble, tmp_path: Path
+) -> None:
+    double.userinfo = {"email": "grace@example.com", "email_verified": True, "preferred_username": "ada"}
+    assert logged_in(double, tmp_path) == "ada@example.com"
+    assert "/userinfo" not in double.told
+    assert logged_in(double, tmp_path, "preferred_username") == "ada"
+    double.claims = {}
+    assert logged_in(double, tmp_path) == "grace@example.com"
+
+
+def test_a_userinfo_endpoint_that_tells_of_another_or_fails_logs_nobody_in(
+    double: OidcProviderDouble, tmp_path: Path
+) -> None:
+    double.claims = {}
+    told = {"email": "ada@example.com", "email_verified": True}
+    for wrong in ({"sub": "another"}, {"sub": None}):
+        double.userinfo = told | wrong
+        assert isinstance(logged_in(double, tmp_path), RefusedRequest)
+    provider, login = asked(double, tmp_path), Sessions().begin("/")
+    code, double.userinfo = came_back(provider, login), None
+    assert isinstance(provider.user(login, code), RefusedRequest)
+
+
+def test_only_users_of_a_group_log_in_where_groups_are_named(double: OidcProviderDouble, tmp_path: Path) -> None:
+    def outcome(**claims: Any) -> str | RefusedRequest:
+        double.claims = {"email": "ada@example.com", "email_verified": True, **claims}
+        provider, login = asked(double, tmp_path, oidc_groups=("support", "oncall")), Sessions().begin("/")
+        return provider.user(login, came_back(provider, login))
+
+    assert outcome(groups=["staff", "oncall"]) == "ada@example.com"
+    outside = RefusedRequest(403, "ada@example.com is in no group that may look (consoleOidcGroups)")
+    assert outcome(groups=["staff"]) == outcome() == outside
+    double.userinfo = {"groups": ["support"]}
+    assert outcome(groups=["staff"]) == outside
+    assert outcome() == "ada@example.com"
+
+
 NOW = int(time.time())
 
 

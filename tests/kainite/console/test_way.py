@@ -15,7 +15,7 @@ def test_where_all_is_well_each_station_says_so() -> None:
         "Source", "Stream", "Shards", "Collecting", "Log", "Apply", "Target",
     ]  # fmt: skip
     assert {station.level for station in found} == {Level.OK}
-    assert [(station.figure, station.unit) for station in found[-2:]] == [("0", "units to apply"), ("12.3", "units/s")]
+    assert [(station.figure, station.unit) for station in found[-2:]] == [("0", "to apply"), ("12.3", "units/s")]
     assert found[2].figure == "1 of 1"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kainite.base.clock import epoch_ms
 from kainite.log.format.entry import OperationResult
 from kainite.log.state.loading import load_state
 from kainite.store.memory import MemoryStore
@@ -16,10 +17,11 @@ def log() -> OwnedLog:
 
 
 async def test_a_pause_stands_in_the_log_with_who_and_why_until_somebody_resumes(log: OwnedLog) -> None:
-    assert (await log.ask(action="pause") or {})["result"] == "ok"
+    at = epoch_ms()
+    assert (await log.ask(action="pause", at=str(at)) or {})["result"] == "ok"
     pause = load_state(log.store, P).operations.pause
     assert pause is not None
-    assert (pause.who, pause.why, pause.at_ms) == ("me", "a test", 17)
+    assert (pause.who, pause.why, pause.at_ms) == ("me", "a test", at)
     again = await log.ask(action="pause")
     assert again == {"result": "refused", "message": "applying is paused already, by me"}
     assert (await log.ask(action="resume") or {})["message"] == "applying goes on; it was paused by me"

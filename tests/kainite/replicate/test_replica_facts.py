@@ -10,7 +10,7 @@ from kainite.replicate.ledger import LoadState
 from kainite.replicate.replica_facts import facts_of, read_replica
 from kainite.replicate.status import ReplicaStatus, TableState, TableStatus
 from kainite.replicate.verify_ledger import NO_OUTCOME, VerifyLedger, VerifyOutcome
-from kainite.verdict.facts import ReplicaFacts
+from kainite.verdict.facts import ReplicaFacts, ReplicaTableFacts
 
 LOG = "log/0"
 NOW = 1_795_435_200.0  # 2026-11-23T12:00:00Z
@@ -30,10 +30,14 @@ def test_a_status_is_told_in_short() -> None:
     found = facts_of(ReplicaStatus(LoadState.LIVE, False, tables=tables, verified=OUTCOME), NOW)
     assert found == ReplicaFacts(
         "", "live", 12, ("b", "c"), (("d", "no room"),), "different", found.summary, False, 3, 60.0, 3_600.0, 60.0,
-        given_up=(("e", "full"),),
+        given_up=(("e", "full"),), tables=found.tables,
         marks={name: f"{name} is not live: {state}" for name, state in (
             ("b", "loading"), ("c", "catching up"), ("d", "failed"), ("e", "given up"))},
     )  # fmt: skip
+    assert [(one.name, one.is_live, one.cause) for one in found.tables] == [
+        ("d", False, "no room"), ("e", False, "full"), ("b", False, ""), ("c", False, ""), ("a", True, "")
+    ]  # fmt: skip
+    assert found.tables[-1] == ReplicaTableFacts("a", "live", True, "", 5, 2)
     assert found.summary.startswith("different: 2 tables, 10 rows as of 0/1, 3 differ, 1 differ by units")
     assert found.is_late
     never = facts_of(ReplicaStatus(None, False, verified=replace(NO_OUTCOME, every=60.0, trouble="away")), NOW)

@@ -10,15 +10,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kainite.console.pages.frame import PageFrame
+from kainite.console.paging import ListPage, page_number, page_of
 from kainite.fleet.model.records import Duty, DutyKind, Work
+from kainite.verdict.facts import ReplicaTableFacts
 from kainite.verdict.judging import ApplicationVerdict
 
 MOST_STILL: Final = 50
 """Units that are shown of those that stand still."""
 
+TABLES: Final = 50
+"""Tables of a replica on a page."""
+
 
 def apply(frame: PageFrame, request: Request) -> Response:
-    """Shows micro-batches, lanes, and units that wait."""
+    """Shows micro-batches, lanes, units that wait, and a replica's tables."""
     application = frame.application(request)
     verdict = application.verdict()
     reading = application.read_units()
@@ -37,12 +42,19 @@ def apply(frame: PageFrame, request: Request) -> Response:
         waiting=waiting,
         locks=application.locks.latest(),
         duties=duties_of_tables(verdict),
+        tables=tables_page(verdict, request.query_params.get("tables")),
     )
 
 
 def _paused(verdict: ApplicationVerdict) -> str:
     log = verdict.facts.log
     return log.summary.paused if log is not None and log.summary is not None else ""
+
+
+def tables_page(verdict: ApplicationVerdict, wanted: str | None) -> ListPage[ReplicaTableFacts]:
+    """Returns a page of a replica's tables; empty where there is no replica, or it was not asked."""
+    replica = verdict.facts.replica
+    return page_of(replica.tables if replica is not None else (), page_number(wanted), TABLES)
 
 
 def duties_of_tables(verdict: ApplicationVerdict) -> list[Duty]:

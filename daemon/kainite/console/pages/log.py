@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kainite.base.clock import epoch_ms
 from kainite.base.errors import KainiteError
 from kainite.console.observed import ObservedApplication
 from kainite.console.pages.frame import PageFrame
 from kainite.console.settings_view import settings_view
+from kainite.operations.inbox import waiting_requests
 from kainite.settings import UowOrder
 from kainite.verdict.judging import ApplicationVerdict
 
@@ -26,8 +28,13 @@ def log(frame: PageFrame, request: Request) -> Response:
         numbers = _numbers(application, _held(verdict))
     return frame.page(
         request, "log.html", application, verdict=verdict, reading=reading, head=head, held=held, numbers=numbers,
-        settings=settings_view(application.file, application.settings),
+        settings=settings_view(application.file, application.settings), waiting=_waiting(application),
     )  # fmt: skip
+
+
+def _waiting(application: ObservedApplication) -> str:
+    found = waiting_requests(*application.operations.log) if application.has_log else None
+    return "not known" if found is None else found.in_words(epoch_ms())
 
 
 def _held(verdict: ApplicationVerdict) -> str:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from kainite.console.moments import moment_ms
 from kainite.console.pages.frame import PageFrame
+from kainite.console.paging import page_number
 from kainite.log.format.entry import UnitStatus
 from kainite.log.state.unit_filter import UnitFilter
 from kainite.log.views.unit_search import all_tables, find
@@ -28,7 +29,7 @@ def units(frame: PageFrame, request: Request) -> Response:
     """Lists the units that a filter finds."""
     application = frame.application(request)
     reading = application.read_units()
-    wanted, page = filter_of(request.query_params), _page_number(request.query_params.get("page"))
+    wanted, page = filter_of(request.query_params), page_number(request.query_params.get("page"))
     name = request.query_params.get("name", "").strip()
     with application.lock:
         found = find(application.units, wanted, (page - 1) * PAGE, PAGE)
@@ -55,7 +56,3 @@ def filter_of(query: Mapping[str, str]) -> UnitFilter:
         moment_ms(query.get("since", "")),
         moment_ms(query.get("until", "")),
     )
-
-
-def _page_number(text: str | None) -> int:
-    return int(text) if text is not None and text.isdecimal() and 0 < len(text) < 8 and int(text) else 1

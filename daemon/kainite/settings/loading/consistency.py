@@ -182,6 +182,8 @@ def _of_oidc(now: Mapping[tuple[str, str], Any], other_login: bool) -> Iterator[
         yield "consoleOidcIssuer, consoleOidcClientId and consoleOidcRedirect go together: set all, or none"
     if issuer is not None and other_login:
         yield "consoleOidcIssuer goes with neither consoleUsersFile nor consoleUserHeader: one says who looks"
+    if now["console", "oidc_groups"] and issuer is None:
+        yield "consoleOidcGroups needs consoleOidcIssuer: nothing else tells a user's groups"
     for key, url in (("consoleOidcIssuer", issuer), ("consoleOidcRedirect", redirect)):
         parts = urlsplit(url or "")
         if parts.scheme == "http" and not Address(parts.hostname or "", 0).is_loopback:

@@ -91,6 +91,21 @@ class ConsoleSettings:
         "Scopes that are asked for.",
         default="openid email profile",
     )
+    oidc_groups: tuple[str, ...] = own(
+        "consoleOidcGroups",
+        names(),
+        Reload.RESTART,
+        "Groups at the provider whose users may look; nobody else may, nor act.",
+        default=(),
+        otherwise="everybody whom the provider lets in",
+    )
+    oidc_groups_claim: str = own(
+        "consoleOidcGroupsClaim",
+        text("the name of a claim", r"[A-Za-z0-9_:/.-]{1,200}"),
+        Reload.RESTART,
+        "Claim with the user's groups, which `consoleOidcGroups` compares.",
+        default="groups",
+    )
     proxies: tuple[str, ...] = own(
         "consoleProxies",
         names(),

@@ -12,4 +12,5 @@ async def test_owner_marks_and_settings_are_shown(log_world: LogWorld) -> None:
         assert log_world.table in page
         assert "consoleOperators" in page
         assert "Hand the log over" not in page
+        assert "no request waits for the owner" in page
         assert "Nobody did anything" in (await console.ask("/app/history")).text

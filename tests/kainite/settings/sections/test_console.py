@@ -42,6 +42,7 @@ def loaded(folder: Path, **settings: str) -> Settings:
         {**OIDC, "OidcIssuer": "http://login.example"},
         {**OIDC, "OidcRedirect": "http://kainite.example/oidc/callback"},
         {**OIDC, "UsersFile": "u"},
+        {"OidcGroups": "support", "UsersFile": "u"},
         {**OIDC, "UserHeader": "X-User", "Proxies": "127.0.0.1"},
         {**OIDC, "Listen": "10.0.0.1:1"},
     ],
