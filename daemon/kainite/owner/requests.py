@@ -112,8 +112,9 @@ def _retry(
         return _refuse(f"unit {unit.uow} cannot be applied yet: {unit.obstacle}; it goes on collecting, or discard it")
     if (correction := correction_of(state, unit)) is not None:
         return _refuse(
-            f"unit {unit.uow} has a correction, {correction.uow} (id {correction.tid}), which is {correction.status} "
-            f"and may be applied already. When it is, {unit.uow} is discarded; if it fails, retry {unit.uow} then"
+            f"unit {unit.uow} has a correction, {correction.uow} (id {correction.tid}), which is "
+            f"{_everywhere(state, correction)} and may be applied already. When it is, {unit.uow} is discarded; if it "
+            f"fails, retry {unit.uow} then"
         )
     if unit.fault is not None and judged is None:
         return _refuse(
@@ -147,6 +148,12 @@ def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> R
         return RequestDecision(None, asked)
     was = f"; it was {unit.status}" + (f": {unit.cause}" if unit.cause else "")
     return RequestDecision(Outcome(unit.tid, UnitStatus.DISCARDING, cause=by + was), asked)
+
+
+def _everywhere(state: FoldedLog, unit: UnitState) -> str:
+    """Returns a unit's status, of several targets that in each of them."""
+    parts = state.targets.units.get(unit.tid, {})
+    return ", ".join(f"{part.status} in {name}" for name, part in parts.items()) or unit.status
 
 
 def _waits(state: FoldedLog, unit: UnitState) -> str:

@@ -3,14 +3,15 @@
 :mod:`kainite.log.state.target_parts` has the states of a unit in several targets, and what a crash leaves.
 
 The assignment of tables is the owner's settings'. It is noted at the mount, before anything is appended, when the log
-has another one. Units that were dispatched before keep their parts. A target that units still wait for cannot go, and
-an application with unresolved units cannot change between one target without a name and several: nobody would apply
-these units.
+has another one. Units that were dispatched before keep their parts. A target that units still wait for cannot go, nor
+can a table of theirs, since the target's apply job reads the same settings, and knows the target's tables alone. An
+application with unresolved units cannot change between one target without a name and several. In each case nobody would
+apply these units.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogRequestError
@@ -40,6 +41,12 @@ def assignment_entries(state: FoldedLog, wanted: TableAssignment) -> Sequence[En
                 f"the settings have no target.{name} any more, and {waiting} units wait for it: put it back until they"
                 " are applied or discarded (kainite log show)"
             )
+    if (moved := next(_moved(state, wanted), None)) is not None:
+        uow, table, old, new = moved
+        raise LogRequestError(
+            f"the settings give table {table} to target.{new}, and unit {uow} is still to change it in target.{old}:"
+            " put it back until such units are applied or discarded (kainite log show)"
+        )
     journal = Journal(state, epoch_ms())
     journal.write(EntryKind.CONTROL, ControlMeta(TARGETS, key=wanted.as_text()))
     return journal.entries
@@ -62,6 +69,19 @@ def copied(state: FoldedLog, target: str, outcomes: tuple[Outcome, ...], through
         outcomes = tuple(outcome for outcome in outcomes if outcome.tid in state.units)
     journal.write(EntryKind.STATUS, StatusMeta(outcomes, through))
     return journal.entries
+
+
+def _moved(state: FoldedLog, wanted: TableAssignment) -> Iterator[tuple[str, str, str, str]]:
+    """Yields units that are still to change a table which moves, with the table, its old target and its new one.
+
+    A unit that was never tried is not among them: it gets its parts anew, when a retry judges it.
+    """
+    for tid, parts in state.targets.units.items():
+        if (unit := state.units.get(tid)) is None or unit.fault is not None:
+            continue
+        for old, table in ((name, table) for name, part in parts.items() if not part.resolved for table in part.tables):
+            if (new := next(iter(wanted.parts((table,))))) != old:
+                yield unit.uow, table, old, new
 
 
 def _named(assignment: TableAssignment) -> str:

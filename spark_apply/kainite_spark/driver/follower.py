@@ -27,12 +27,15 @@ the state after id n is the fold of the log up to n, whatever the feed left out,
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from kainite.base.errors import LogCorruptError, SettingsError
+from kainite.base.logs import event
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import (
+    TARGETS,
     Batch,
     ControlMeta,
     FragmentMeta,
@@ -55,6 +58,7 @@ from kainite.peers.feed.following import LogFeed
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog
 
+_LOG = logging.getLogger(__name__)
 _FAILED: Final = UnitStatus.FAILED
 
 
@@ -198,7 +202,7 @@ class LogFollower:
                 self._decided(entry.meta, retried)
             elif isinstance(entry.meta, TargetMeta) and entry.meta.target == self._target:
                 self._forget_resolved(entry.meta.outcomes)
-            elif isinstance(entry.meta, ControlMeta):
+            elif isinstance(entry.meta, ControlMeta) and entry.meta.what == TARGETS:
                 self._check_targets()
 
     def _seen(self, tid: int) -> UnitState | None:
@@ -221,13 +225,18 @@ class LogFollower:
             self._backlog.forget_resolved((tid,))
 
     def _check_targets(self) -> None:
-        """Refuses a log of several targets where the job serves the only one.
+        """Refuses a log of several targets where the job serves the only one; tells of one without this job's target.
 
         Raises:
             SettingsError: the log has several targets, and this job was started for one without a name.
         """
-        if self._state.targets.assignment and not self._target:
-            names = ", ".join(self._state.targets.assignment.names)
+        known = self._state.targets.assignment.names
+        names = ", ".join(known)
+        if self._target and self._target not in known:
+            event(
+                _LOG, logging.WARNING, "log has no such target", target=self._target, has=names or "one, without a name"
+            )
+        if known and not self._target:
             raise SettingsError(
                 f"the log's units belong to several targets ({names}), and this settings file names one alone: start"
                 " the apply job with the settings file of the daemons, and --target NAME"

@@ -17,13 +17,16 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.settings import ApplySettings, Consistency, OnFailure
 from kainite.store.memory import MemoryStore
-from kainite.uow.delta import UnitKind
+from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.catalogue.several import merged, only
+from kainite.uow.delta import Delta, Operation, UnitKind
+from kainite.uow.signing import Signing
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job import ApplyJob
 from support.chaos import Fate, KilledError, MortalStore, MortalTarget
 from support.inline_runner import InlineRunner
 from support.loaders import documented_loader
-from support.several_world import SeveralWorld, changed, contact, item, noting
+from support.several_world import TARGETS, SeveralWorld, changed, contact, item, noting
 from support.stores import Database
 
 
@@ -195,6 +198,49 @@ def test_a_correction_takes_the_place_of_a_unit_that_failed_in_both_targets(worl
     assert log.statuses() == {}
 
 
+def test_a_unit_is_not_retried_while_one_target_may_have_its_correction(world: SeveralWorld) -> None:
+    """Shows: the correction failed in one target, and is applied in the other, which has not told it: else the failed
+    unit would be applied there over its correction."""
+    log = world.log
+    log.unit("rows", item(1), contact(1))
+    world.apply()
+    log.unit("bad", changed("item", 1, -1), changed("contact", 1, -1))
+    world.apply()
+    log.unit("good", changed("item", 1, 7), changed("contact", 1, -7), kind=UnitKind.CORRECTION)
+    world.apply("crm")
+    fate = Fate(on="before put_batch")
+    with pytest.raises(KilledError):
+        world.job("shop", store=MortalStore(world.store, fate)).run(once=True)
+    assert world.shop.rows() == {1: 7}
+    assert world.statuses()["good"] == {"shop": "in progress", "crm": "failed"}
+    assert log.ask("retry", "bad") == "refused"
+    world.apply()
+    assert world.statuses() == {
+        "bad": {"shop": "discarded", "crm": "failed"}, "good": {"shop": "committed", "crm": "failed"},
+    }  # fmt: skip
+    assert log.ask("retry", "bad") == "ok"
+
+
+def test_a_part_that_a_correction_replaced_stays_discarded_when_the_unit_is_judged_anew(world: SeveralWorld) -> None:
+    """Shows it: else the unit would be applied over its correction in the target that has the correction."""
+    log = world.log
+    bad = (Delta("item", Operation.INSERT, {"id": 1}, {"id": 1, "v": 1, "w": 1}, {}), contact(1, 1))
+    log.unit("bad", *bad)
+    world.apply()
+    assert world.statuses() == {"bad": {"shop": "failed", "crm": "failed"}}
+    log.unit("good", item(1, 7), kind=UnitKind.CORRECTION)
+    world.apply()
+    assert world.statuses() == {"bad": {"shop": "discarded", "crm": "failed"}}
+    world.shop.database.run("ALTER TABLE item ADD COLUMN w bigint")
+    log.signatures = Signing(
+        merged(only(reflect(one.database.url), TARGETS, one.name) for one in (world.shop, world.crm))
+    )
+    assert log.ask("retry", "bad") == "ok"
+    assert world.statuses() == {"bad": {"shop": "discarded", "crm": "in progress"}}
+    world.apply()
+    assert (world.shop.rows(), world.crm.rows(), log.statuses()) == ({1: 7}, {1: 1}, {})
+
+
 def test_a_unit_without_a_row_is_committed_by_the_first_target(world: SeveralWorld) -> None:
     world.log.unit("empty")
     assert world.statuses() == {"empty": {"shop": "in progress"}}
@@ -250,6 +296,25 @@ def test_a_job_for_the_only_target_refuses_a_log_of_several(world: SeveralWorld)
     with pytest.raises(SettingsError, match="several targets \\(shop, crm\\)"):
         ApplyJob(environment, world.stop).run(once=True)
     assert world.shop.noted() == []
+
+
+def test_a_job_says_that_the_log_has_not_its_target(world: SeveralWorld, caplog: pytest.LogCaptureFixture) -> None:
+    """Shows: else it would stand there without a word, and apply nothing, where the daemons have another file."""
+    world.log.unit("both", *noting("both", item(1), contact(1)))
+    for name in ("shop", "other"):
+        runner = InlineRunner(world.store, "0", world.shop.target)
+        environment = ApplyEnvironment(
+            ApplySettings(lease=60.0, idle=0.01),
+            world.store,
+            "0",
+            "a job",
+            world.shop.target,
+            runner,
+            "log/0/x",
+            name=name,
+        )
+        ApplyJob(environment, world.stop).run(once=True)
+        assert ("log has no such target" in caplog.text) == (name == "other")
 
 
 def test_a_snapshot_has_the_parts_of_units(world: SeveralWorld) -> None:

@@ -29,8 +29,10 @@ replaces it is under way:
 =====================================  ==============================================================================
 the correction                         a retry of the unit that it replaces
 =====================================  ==============================================================================
-in progress, blocked or discarding     refused: the correction may be applied, now or since its last outcome
-failed                                 carried out: a failure is told when no task of it can commit any more
+in progress, blocked or discarding,    refused: the correction may be applied, now or since its last outcome
+in any of its targets
+failed, in each target that has not    carried out: a failure is told when no task of it can commit any more
+resolved it
 committed                              the unit is discarded with it
 discarded                              carried out
 not in the log yet                     carried out; the correction waits for the unit, as any unit that conflicts does
@@ -98,5 +100,6 @@ def correction_of(state: FoldedLog, unit: UnitState) -> UnitState | None:
     schemes = Comparisons()
     for name, scheme in state.schemes.items():
         schemes.add(name, scheme)
-    under_way = (other for other in state.units.values() if other.status is not UnitStatus.FAILED)
+    failed, has_only_failed = UnitStatus.FAILED, state.targets.has_only_failed
+    under_way = (one for one in state.units.values() if one.status is not failed or not has_only_failed(one.tid))
     return next((one for one in under_way if replaces(one, unit, schemes)), None)

@@ -30,8 +30,8 @@ Invariants:
 
 * each unresolved unit that was dispatched behind the assignment has parts, one a target, and one of them is unresolved;
 * a unit is committed only when each of its parts is committed, each by its own target's acknowledgement;
-* the parts of a unit change only before it was in progress (late deltas, deltas judged anew): all of them are failed
-  then, and no target has any of it;
+* the parts of a unit change only before it was in progress (late deltas, deltas judged anew): they are failed then, and
+  no target has any of it. A correction may have replaced some: these are discarded, and stay so, with whatever comes;
 * an outcome of one target changes no other part.
 
 What a crash leaves:
@@ -148,7 +148,8 @@ class TargetParts:
         if self.assignment and self.has_only_failed(unit.tid):
             tables = self.assignment.parts(unit.tables)
             status = UnitStatus.FAILED if unit.status is UnitStatus.FAILED else UnitStatus.IN_PROGRESS
-            self.units[unit.tid] = {name: TargetPart(own, status, unit.cause) for name, own in tables.items()}
+            parts = {name: TargetPart(own, status, unit.cause) for name, own in tables.items()}
+            self.units[unit.tid] = _kept(self.units[unit.tid], parts) if unit.tid in self.units else parts
 
     def settle(self, target: str, outcomes: Iterable[Outcome], through: int) -> None:
         """Applies outcomes of one target."""
@@ -221,6 +222,13 @@ def units_of(target: str, units: Mapping[int, UnitState], parts: TargetParts) ->
     """Yields the unresolved units of a target, in log order; arguments as :func:`seen_by`."""
     found = (seen_by(target, unit, parts) for unit in units.values())
     return (unit for unit in found if unit is not None)
+
+
+def _kept(before: Mapping[str, TargetPart], now: Mapping[str, TargetPart]) -> dict[str, TargetPart]:
+    """Returns the parts of a unit whose tables may have changed: what is resolved stays, and one part is not."""
+    parts = {**now, **{name: part for name, part in before.items() if part.resolved}}
+    left = any(not part.resolved for part in parts.values())
+    return parts if left else {**parts, **{name: part for name, part in before.items() if not part.resolved}}
 
 
 def _meant(parts: Mapping[str, TargetPart], latest: Outcome) -> Outcome:

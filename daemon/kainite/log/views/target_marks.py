@@ -42,7 +42,8 @@ def read_marks(store: LogStore, partition: str, targets: tuple[str, ...]) -> Tar
 
     Args:
         store, partition: the log.
-        targets: the names of several targets; none for an only one.
+        targets: the names of several targets; none for an only one. Those that the log has besides have marks, too:
+            the settings file may be ahead of the log's owner.
 
     Raises:
         LogCorruptError: the log does not read back as written.
@@ -51,9 +52,9 @@ def read_marks(store: LogStore, partition: str, targets: tuple[str, ...]) -> Tar
     stored = {name: stored_batches(store, partition, name) for name in targets or ("",)}
     state = load_state(store, partition)
     marks = {}
-    for name, batches in stored.items():
+    for name in dict.fromkeys((*stored, *(state.targets.counts() if targets else ()))):
         through = through_of(name, state.through, state.targets)
-        outcomes = {outcome.tid: outcome for outcome in outcomes_of(batches, through + 1)}
+        outcomes = {outcome.tid: outcome for outcome in outcomes_of(stored.get(name, ()), through + 1)}
         marks[name] = _mark(state, name, {tid for tid, outcome in outcomes.items() if outcome.resolves})
         if name:
             state.targets.settle(name, outcomes.values(), through)
@@ -76,6 +77,9 @@ def rows_of_target(rows: Iterable[LogRow], parts: Parts, target: str) -> list[Lo
 
 
 def _mark(state: FoldedLog, target: str, resolved: set[int]) -> int:
-    """Returns the id of the first unit that is not resolved in a target; the next id where there is none."""
-    units = units_of(target, state.units, state.targets)
-    return next((unit.tid for unit in units if unit.tid not in resolved), state.next_id)
+    """Returns the id of the first unit that is not resolved in a target; the next id where there is none.
+
+    A unit that was dispatched before there were several targets counts in each of them.
+    """
+    seen = {unit.tid for unit in units_of(target, state.units, state.targets)}
+    return min((seen | (state.units.keys() - state.targets.units.keys())) - resolved, default=state.next_id)

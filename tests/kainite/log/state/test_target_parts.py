@@ -9,7 +9,10 @@ from kainite.log.format.entry import (
     ControlMeta,
     Entry,
     EntryKind,
+    Fault,
+    Meta,
     Outcome,
+    RefitMeta,
     StatusMeta,
     TargetMeta,
     UnitMeta,
@@ -36,9 +39,7 @@ class Log:
         self.write(EntryKind.CONTROL, ControlMeta(TARGETS, key=TableAssignment((("a", ()), ("b", ("t*",)))).as_text()))
         self.write(EntryKind.UNIT, UnitMeta("U", 2), Touched(tables=("s", "t")))
 
-    def write(
-        self, kind: EntryKind, meta: ControlMeta | UnitMeta | StatusMeta | TargetMeta, touched: Touched | None = None
-    ) -> None:
+    def write(self, kind: EntryKind, meta: Meta, touched: Touched | None = None) -> None:
         self.state.apply(self.state.next_id, Entry(kind, meta, touched or Touched()), 0)
 
     def outcome(self, target: str, status: UnitStatus, cause: str | None = None, at_ms: int | None = None) -> Outcome:
@@ -103,6 +104,17 @@ def test_a_part_that_is_resolved_does_not_change() -> None:
     log.decide(G)
     assert log.parts == {"a": C, "b": G}
     assert log.state.targets.has_only_failed(UNIT) is False
+
+
+def test_one_part_is_left_of_a_unit_whose_remaining_tables_are_where_it_was_replaced() -> None:
+    log = Log()
+    log.write(EntryKind.UNIT, UnitMeta("V", 1, cause="odd", fault=Fault.MISFIT), Touched(tables=("s", "t")))
+    tid = log.state.next_id - 1
+    log.write(EntryKind.TARGET, TargetMeta("a", (Outcome(tid, D),), 0))
+    log.write(EntryKind.REFIT, RefitMeta(tid, "V", 1), Touched(tables=("s",)))
+    assert {name: part.status for name, part in log.state.targets.units[tid].items()} == {"a": D, "b": F}
+    log.write(EntryKind.REFIT, RefitMeta(tid, "V", 1), Touched(tables=("t", "tt")))
+    assert {name: part.tables for name, part in log.state.targets.units[tid].items()} == {"a": ("s",), "b": ("t", "tt")}
 
 
 def test_a_target_sees_its_own_part_alone() -> None:

@@ -41,3 +41,18 @@ async def test_one_target_has_a_mark_too() -> None:
     first, second = log.state.units
     OutcomesLog(log.store).report(Outcome(first, UnitStatus.COMMITTED))
     assert read_marks(log.store, "0", ()).common == second
+
+
+async def test_a_file_that_is_ahead_of_the_logs_owner_passes_no_unit() -> None:
+    """Shows: units that were dispatched for another target, or for one without a name, hold the common mark."""
+    log = OwnedLog(MemoryStore())
+    await log.units("before")
+    (before,) = log.state.units
+    assert read_marks(log.store, "0", TWO.names).common == before
+    OutcomesLog(log.store).report(Outcome(before, UnitStatus.COMMITTED))
+    await log.run()
+    await log.write(lambda state: assignment_entries(state, TWO))
+    await log.units("one")
+    (one,) = log.state.units
+    found = read_marks(log.store, "0", ("b", "c"))
+    assert (found.marks, found.common) == ({"b": log.state.next_id, "c": log.state.next_id, "a": one}, one)
