@@ -79,9 +79,9 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          "::test_a_truncate_is_of_its_whole_table"),
     _off("types of the target", f"{POSTGRESQL}.column_types:ColumnTypes.table", value(_as_it_is),
          f"{TYPES_TESTS}::test_values_are_stored_by_the_present_type"),
-    _off("types are asked for before the commit", f"{POSTGRESQL}.target:changed", answering(False),
+    _off("types are asked for before the commit", f"{POSTGRESQL}.sent_statements:changed", answering(False),
          f"{TYPES_TESTS}::test_a_type_that_changes_in_the_middle_of_a_history"),
-    _off("what the target answers is a refusal", f"{POSTGRESQL}.target:about_units", _unknown_is_away,
+    _off("what the target answers is a refusal", f"{POSTGRESQL}.sent_statements:about_units", _unknown_is_away,
          "tests/kainite_spark/targets/postgresql/test_answers.py"
          "::test_a_code_that_a_trigger_raises_fails_its_unit_alone"),
     _off("columns that the target fills in", "kainite.uow.touched.family:_filled", answering(frozenset()),

@@ -21,10 +21,10 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("a restart is no failure", "kainite.worker.child_restart:ChildRestart.takes", answering(False),
          "tests/kainite/worker/test_child_restart.py"
          "::test_a_hung_child_is_ended_and_the_next_one_gets_its_records_again_and_nothing_is_blamed"),
-    _off("only its owner gives a lease away", f"{TABLE}.request_calls:_as_read",
+    _off("only its owner gives a lease away", f"{TABLE}.request_calls:as_read",
          answering(("attribute_exists(leaseKey)", {})),
          f"{HOLDING_TESTS}::test_a_lease_that_was_lost_while_the_child_ended_is_not_given_away"),
-    _off("a late hand-off does nothing", f"{TABLE}.request_calls:_as_read", value(owners_as_read),
+    _off("a late hand-off does nothing", f"{TABLE}.request_calls:as_read", value(owners_as_read),
          "tests/kainite/leases/table/test_request_calls.py"
          "::test_a_hand_off_that_arrives_late_gives_away_no_lease_that_its_holder_has_taken_again"),
     _off("a lease that was moved stays", f"{TABLE}.lease:Lease.stays", value(property(lambda self: False)),

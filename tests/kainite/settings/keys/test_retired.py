@@ -17,6 +17,7 @@ FOLLOWING = {
     ("fleet", "ping"),
     ("child", "restart_backoff_max"),
     ("stream", "created"),  # stream.NAME.creationEpoch alone
+    ("log", "targets"),  # target.NAME and target.NAME.tables
 }
 """Fields without a key that follow from others."""
 
