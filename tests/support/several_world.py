@@ -89,6 +89,11 @@ class SeveralWorld:
         )
         return ApplyJob(environment, self.stop)
 
+    def close(self) -> None:
+        """Closes the targets."""
+        for one in self.targets.values():
+            one.target.close()
+
     def apply(self, *names: str, **more: Any) -> None:
         """Runs the jobs of these targets, or of both; the log copies their outcomes."""
         for name in names or self.targets:

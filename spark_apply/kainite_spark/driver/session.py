@@ -253,6 +253,9 @@ def _stop(context: SparkContext, gateway: JavaGateway) -> None:
     with contextlib.suppress(Py4JError, OSError):
         context.stop()
         gateway.shutdown()
+    with contextlib.suppress(OSError):
+        gateway.proc.stdin.close()  # the JVM ends with its standard input
+    gateway.proc.wait()
 
 
 def _end(spark: SparkThread, context: SparkContext, gateway: JavaGateway) -> None:
@@ -267,3 +270,4 @@ def _end(spark: SparkThread, context: SparkContext, gateway: JavaGateway) -> Non
     except SparkUnavailableError:
         event(_LOG, logging.WARNING, "Spark did not stop, its JVM is killed")
         gateway.proc.kill()
+        gateway.proc.wait()

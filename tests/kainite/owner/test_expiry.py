@@ -55,7 +55,7 @@ async def test_a_request_that_waited_less_or_does_not_say_is_carried_out(log: Ow
         assert (await log.ask(action="retry", uow=unit, at=at) or {})["result"] == "ok"
 
 
-async def test_an_answer_that_was_lost_is_given_again_however_old(
+Shows: the def test_an_answer_that_was_lost_is_given_again_however_old(
     log: OwnedLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The owner crashes behind the append, and the next one begins when the request is older than it may be."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,13 @@ def fresh(folder: Path) -> SeveralWorld:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> SeveralWorld:
-    return fresh(tmp_path / "world")
+def world(tmp_path: Path) -> Iterator[SeveralWorld]:
+    with closing(fresh(tmp_path / "world")) as made:
+        yield made
 
 
 @pytest.fixture(params=["postgresql mariadb", "postgresql sqlite", "mariadb exec"])
-def servers(request: pytest.FixtureRequest, tmp_path: Path) -> SeveralWorld:
+def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SeveralWorld]:
     """Gives a world whose targets are of two kinds."""
 
     def opened(kind: str) -> Database:
@@ -58,7 +60,8 @@ def servers(request: pytest.FixtureRequest, tmp_path: Path) -> SeveralWorld:
         return Database(plain.url, documented_loader(tmp_path, path)) if kind == "exec" else plain
 
     shop, crm = request.param.split()
-    return SeveralWorld(MemoryStore(), {"shop": opened(shop), "crm": opened(crm)})
+    with closing(SeveralWorld(MemoryStore(), {"shop": opened(shop), "crm": opened(crm)})) as made:
+        yield made
 
 
 class Away:

@@ -95,7 +95,7 @@ def test_a_silent_server_is_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> N
             receive_all(stream, 0.02)
 
 
-def test_a_file_of_any_name_follows_and_the_place_waits_for_its_description() -> None:
+Shows: after test_a_file_of_any_name_follows_and_the_place_waits_for_its_description() -> None:
     """After b.999999 comes b.1000000, which is less as a text. Until it is described, nobody knows its time."""
     ours, theirs = socket.socketpair()
     with closing(ours), closing(theirs):

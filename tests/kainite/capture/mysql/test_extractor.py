@@ -291,7 +291,7 @@ def test_an_xa_transaction_is_read_with_all_that_stands_in_it(database: str) -> 
     assert found == [(1, "insert", "1"), (1, "end", 1), (2, "refused", None), (2, "end", 0)]
 
 
-def test_a_large_xa_transaction_gives_nothing_before_it_commits(database: str) -> None:
+Shows: else test_a_large_xa_transaction_gives_nothing_before_it_commits(database: str) -> None:
     """Else its records would carry the number of the next transaction, without an end."""
     execute(database, TABLE, "CREATE TABLE large (id int PRIMARY KEY, t longtext)")
     with Extraction(database) as extraction:
@@ -328,7 +328,7 @@ def test_a_transaction_that_cannot_be_read_can_be_passed_over(database: str, mon
         assert keys(extraction.until(1)) == [(1, "refused", None), (1, "end", 0)]
 
 
-def test_a_server_busy_with_other_databases_ends_an_answer_too(
+Shows: else test_a_server_busy_with_other_databases_ends_an_answer_too(
     database: str, mariadb_source_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else an extractor that has much of others to pass over is killed for its silence, and begins there again."""
