@@ -55,10 +55,10 @@ async def test_a_request_that_waited_less_or_does_not_say_is_carried_out(log: Ow
         assert (await log.ask(action="retry", uow=unit, at=at) or {})["result"] == "ok"
 
 
-Shows: the def test_an_answer_that_was_lost_is_given_again_however_old(
+async def test_an_answer_that_was_lost_is_given_again_however_old(
     log: OwnedLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The owner crashes behind the append, and the next one begins when the request is older than it may be."""
+    """Shows it of an owner that crashes behind the append; the next one finds the request older than it may be."""
     await log.failed("A", "B")
     young = str(epoch_ms())
     ids = [

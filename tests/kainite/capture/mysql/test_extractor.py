@@ -291,8 +291,8 @@ def test_an_xa_transaction_is_read_with_all_that_stands_in_it(database: str) -> 
     assert found == [(1, "insert", "1"), (1, "end", 1), (2, "refused", None), (2, "end", 0)]
 
 
-Shows: else test_a_large_xa_transaction_gives_nothing_before_it_commits(database: str) -> None:
-    """Else its records would carry the number of the next transaction, without an end."""
+def test_a_large_xa_transaction_gives_nothing_before_it_commits(database: str) -> None:
+    """Shows it: else its records would carry the number of the next transaction, without an end."""
     execute(database, TABLE, "CREATE TABLE large (id int PRIMARY KEY, t longtext)")
     with Extraction(database) as extraction:
         rows_ = [f"INSERT INTO large VALUES ({n}, REPEAT('x', 900000))" for n in range(12)]
@@ -328,10 +328,10 @@ def test_a_transaction_that_cannot_be_read_can_be_passed_over(database: str, mon
         assert keys(extraction.until(1)) == [(1, "refused", None), (1, "end", 0)]
 
 
-Shows: else test_a_server_busy_with_other_databases_ends_an_answer_too(
+def test_a_server_busy_with_other_databases_ends_an_answer_too(
     database: str, mariadb_source_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else an extractor that has much of others to pass over is killed for its silence, and begins there again."""
+    """Shows it: else an extractor that has much to pass over is killed for its silence, and begins there again."""
     monkeypatch.setattr("kainite.capture.mysql.extractor.ADVANCE_EVERY_S", 0.0)
     monkeypatch.setattr("kainite.capture.mysql.extractor._LONGEST", 0.001)
     execute(database, TABLE)

@@ -26,8 +26,8 @@ def test_an_update_has_its_old_key_all_new_values_and_old_ones_of_indexes() -> N
     }  # fmt: skip
 
 
-Shows: what test_an_image_that_lacks_columns_is_refused() -> None:
-    """What an update leaves out the target may change; without old values of indexes units could be reordered."""
+def test_an_image_that_lacks_columns_is_refused() -> None:
+    """Shows it: without old values of indexes units could be reordered, and what is left out the target may change."""
     lacking = (
         ChangedRow(RowOperation.UPDATE, ("1", MISSING, MISSING), (MISSING, "b", MISSING)),
         ChangedRow(RowOperation.UPDATE, ("1", "a", "2"), ("1", MISSING, "2")),
