@@ -96,7 +96,7 @@ def test_a_silent_server_is_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_file_of_any_name_follows_and_the_place_waits_for_its_description() -> None:
-    """Shows that b.1000000 follows b.999999, though it is less as a text; until it is described nobody knows its time."""
+    """Shows that b.1000000 follows b.999999, though it is less as a text; its time is told later."""
     ours, theirs = socket.socketpair()
     with closing(ours), closing(theirs):
         stream = BinlogStream(cast(Any, SimpleNamespace(_sock=ours)), BinlogPlace("b.999999", 4), checksums=False)
