@@ -64,6 +64,11 @@ class Scheme:
         referenced = _referenced(catalogue)
         return cls({name: _table_scheme(catalogue, table, referenced) for name, table in catalogue.tables.items()})
 
+    @classmethod
+    def from_entry(cls, tables: Mapping[str, tuple[str, tuple[str, ...]]]) -> Scheme:
+        """Returns the scheme that an entry of the log notes: of each table its digest and its parents."""
+        return cls({name: TableScheme(*table) for name, table in tables.items()})
+
     @cached_property
     def id(self) -> str:
         """Returns a name that no other scheme has."""

@@ -146,11 +146,6 @@ class Outcome(msgspec.Struct, frozen=True, eq=False, array_like=True):
     cause: str | None = None
     at_ms: int | None = None
 
-    @property
-    def resolves(self) -> bool:
-        """Tells whether the unit is committed or discarded from now on."""
-        return self.status in (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Outcome) and self._decided == other._decided
 

@@ -56,7 +56,7 @@ from kainite.log.state.recent_units import RecentUnits
 from kainite.log.state.target_parts import TargetParts
 from kainite.log.state.unit_state import UnitState
 from kainite.log.state.units import UnitFold
-from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.scheme import Scheme
 
 MOST_SCHEMES = 16
 """The number of schemes beyond which a snapshot drops unused ones; a scheme that is used again is noted again."""
@@ -176,7 +176,7 @@ class FoldedLog:
             case RefitMeta() as meta if meta.unit in self.units:
                 self._wait_for(self.units[meta.unit])
             case SchemeMeta(scheme, tables):
-                self.schemes[scheme] = Scheme({name: TableScheme(*table) for name, table in tables.items()})
+                self.schemes[scheme] = Scheme.from_entry(tables)
             case StatusMeta() as meta:
                 self._status(meta)
             case OperationMeta() as meta:
@@ -249,8 +249,7 @@ class FoldedLog:
 
     def failed(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
-        tid = self.fold.late.get(uow)
-        return None if tid is None else self.units.get(tid)
+        return self.fold.failed(uow)
 
     def late_units(self) -> Iterator[UnitState]:
         """Yields the unresolved units that failed before they were whole: entries behind theirs may belong to them."""

@@ -15,7 +15,7 @@ from kainite.log.state.operations import DoneOperations
 from kainite.log.state.target_parts import TargetParts
 from kainite.log.state.unit_state import UnitState
 from kainite.log.state.units import UnitFold
-from kainite.uow.scheme import Scheme, TableScheme
+from kainite.uow.scheme import Scheme
 
 
 class FollowedLog:
@@ -48,8 +48,7 @@ class FollowedLog:
 
     def failed(self, uow: str) -> UnitState | None:
         """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
-        tid = self._fold.late.get(uow)
-        return None if tid is None else self._fold.units.get(tid)
+        return self._fold.failed(uow)
 
     def apply(self, tid: int, entry: Entry, time_ms: int) -> None:
         """Applies one entry; arguments and errors as of :meth:`FoldedLog.apply`."""
@@ -69,7 +68,7 @@ class FollowedLog:
         self.targets.fold(meta, self.units, late)
         match meta:
             case SchemeMeta(scheme, tables):
-                self.schemes[scheme] = Scheme({name: TableScheme(*table) for name, table in tables.items()})
+                self.schemes[scheme] = Scheme.from_entry(tables)
             case StatusMeta(through=int(through)):
                 self.through = max(self.through, through)
             case OperationMeta():

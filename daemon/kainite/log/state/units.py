@@ -65,6 +65,11 @@ class UnitFold:
         self._lent_below = 0
         self._copied: set[str] = set()
 
+    def failed(self, uow: str) -> UnitState | None:
+        """Returns the unresolved unit ``uow`` if it failed before it was whole, also when it is whole now."""
+        tid = self.late.get(uow)
+        return None if tid is None else self.units.get(tid)
+
     def lend(self, next_id: int) -> tuple[list[OpenUnit], list[UnitState]]:
         """Returns the open units and the dispatched ones, as they are now: later entries do not change them.
 

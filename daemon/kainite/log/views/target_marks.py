@@ -11,6 +11,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
 from kainite.log.state.outcomes import outcomes_of, stored_batches
 from kainite.log.state.target_parts import TargetPart, through_of, units_of
+from kainite.log.state.unit_state import RESOLVED
 from kainite.log.views.unit_table import LogRow
 
 Parts: TypeAlias = Mapping[int, Mapping[str, TargetPart]]
@@ -55,7 +56,7 @@ def read_marks(store: LogStore, partition: str, targets: tuple[str, ...]) -> Tar
     for name in dict.fromkeys((*stored, *(state.targets.counts() if targets else ()))):
         through = through_of(name, state.through, state.targets)
         outcomes = {outcome.tid: outcome for outcome in outcomes_of(stored.get(name, ()), through + 1)}
-        marks[name] = _mark(state, name, {tid for tid, outcome in outcomes.items() if outcome.resolves})
+        marks[name] = _mark(state, name, {tid for tid, outcome in outcomes.items() if outcome.status in RESOLVED})
         if name:
             state.targets.settle(name, outcomes.values(), through)
     return TargetMarks(state.next_id, marks, state.targets.units)
