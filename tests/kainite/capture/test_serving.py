@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import pytest
+
+from kainite.base.errors import SettingsError, SourceError
 from kainite.base.markers import EXTRACTION, Markers
 from kainite.capture.patient_output import PatientOutput
-from kainite.capture.serving import markers_of, serve
+from kainite.capture.serving import BadRequestError, errors_told, markers_of, serve
 
 
 def test_each_request_is_answered_and_ended() -> None:
@@ -32,3 +35,20 @@ def test_markers_are_read_from_the_environment() -> None:
     markers = markers_of({f"KAINITE_{name}": rf"{name}\x06" for name in names})
     assert (markers.eom, markers.bnc) == (b"EOM\x06", b"BNC\x06")
     assert markers_of({}).eom == b"\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "away", "status"),
+    [
+        (SourceError("gone"), True, os.EX_TEMPFAIL),
+        (SourceError("gone"), False, 1),
+        (BadRequestError("no offset"), True, 1),
+        (SettingsError("wrong"), True, 1),
+    ],
+)
+def test_an_error_ends_the_program_with_a_line_and_a_status(
+    error: Exception, away: bool, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended, errors_told("reader", lambda: away):
+        raise error
+    assert (ended.value.code, capfd.readouterr().err) == (status, f"reader: {error}\n")

@@ -1,14 +1,13 @@
 """The program ``kainite-extract-mysql``: the extractor on standard input and standard output.
 
-``kainite extract`` starts it, writes requests to its standard input and reads its answers. The program ends when its
-input ends. Every error is one line on standard error. The exit status is 75 where the source's server is away, so that
-``kainite extract`` waits for it, and 1 where somebody has to mend something.
+``kainite extract`` starts it, writes requests to its standard input and reads its answers
+(:mod:`kainite.capture.serving`).
 """
 
 from __future__ import annotations
 
 import os
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -16,13 +15,10 @@ from urllib.parse import quote
 import click
 
 from kainite import __version__
-from kainite.base import display
-from kainite.base.errors import KainiteError, MissingExtraError, SourceError
-from kainite.base.redaction import learn, redacted, secrets_in_url
-from kainite.capture.mysql.offset import BadBinlogRequestError
+from kainite.base.errors import MissingExtraError
+from kainite.base.redaction import learn, secrets_in_url
 from kainite.capture.mysql.source_reach import is_away
-from kainite.capture.patient_output import PatientOutput
-from kainite.capture.serving import markers_of, serve
+from kainite.capture.serving import answer_requests, errors_told
 
 if TYPE_CHECKING:
     from kainite.capture.mysql.extractor import BinlogReading
@@ -100,14 +96,8 @@ def main(
     """
     url = with_password(source, os.environ.get("KAINITE_SOURCE_PASSWORD", ""))
     learn(secrets_in_url(url))
-    try:
+    with errors_told(PROGRAM, partial(is_away, url)):
         _run(_reading_of(url, tables, truncate == "skip", passed_over, heartbeat, journal))
-    except BrokenPipeError:
-        sys.exit(f"{PROGRAM}: kainite extract has ended")
-    except (KainiteError, OSError) as error:
-        click.echo(display.one_line(redacted(f"{PROGRAM}: {error}")), err=True)
-        mended = isinstance(error, SourceError) and not isinstance(error, BadBinlogRequestError) and is_away(url)
-        sys.exit(os.EX_TEMPFAIL if mended else 1)
 
 
 def with_password(url: str, password: str) -> str:
@@ -148,11 +138,8 @@ def _run(reading: BinlogReading) -> None:
     """
     from kainite.capture.mysql.extractor import MysqlExtractor
 
-    if sys.stdin.isatty():
-        click.echo(f"{PROGRAM}: reads requests from standard input; name it as extractorName (--help)", err=True)
     extractor = MysqlExtractor(reading)
-    output = PatientOutput(sys.stdout.fileno(), lambda: None)
-    serve(extractor.answer, markers_of(os.environ), sys.stdin.fileno(), output)
+    answer_requests(PROGRAM, extractor.answer, lambda: None)
     extractor.close()
 
 

@@ -8,14 +8,10 @@ from typing import Any, Final
 
 import orjson
 
-from kainite.base.errors import SourceError
 from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace
+from kainite.capture.serving import BadRequestError
 
 _EXAMPLE: Final = '{"file":"binlog.000001","position":4,"number":0}, or with MariaDB {"gtid":"0-1-42","number":0}'
-
-
-class BadBinlogRequestError(SourceError):
-    """A request without an offset of this extractor: the settings are wrong, whether the source is there or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ class BinlogOffset:
         """Reads an offset as Kainite stores it.
 
         Raises:
-            BadBinlogRequestError: ``value`` is no offset.
+            BadRequestError: ``value`` is no offset.
         """
         try:
             place = BinlogPlace(str(value["file"]), int(value["position"])) if "file" in value else None
@@ -52,7 +48,7 @@ class BinlogOffset:
             return cls(place, int(value["number"]), gtid, noted, prepared)
         except (AttributeError, KeyError, TypeError, ValueError):
             text = orjson.dumps(value).decode()
-            raise BadBinlogRequestError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
+            raise BadRequestError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
 
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {"number": self.number}
@@ -71,11 +67,11 @@ def start_in(request: bytes) -> BinlogOffset:
     """Returns the offset at which a request begins.
 
     Raises:
-        BadBinlogRequestError: the request has no offset.
+        BadRequestError: the request has no offset.
     """
     try:
         return BinlogOffset.from_json(orjson.loads(request)["start"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        raise BadBinlogRequestError(
+        raise BadRequestError(
             f"{request.decode(errors='replace')!r} is no request with an offset: set extractorOffsets=kainite"
         ) from None

@@ -1,27 +1,21 @@
 """The program ``kainite-extract-postgresql``: the extractor on standard input and standard output.
 
-``kainite extract`` starts it, writes requests to its standard input and reads its answers. The program ends when its
-input ends. Every error is one line on standard error. The exit status is 75 where the source's server is away, so that
-``kainite extract`` waits for it, and 1 where somebody has to mend something.
+``kainite extract`` starts it, writes requests to its standard input and reads its answers
+(:mod:`kainite.capture.serving`).
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from kainite import __version__
-from kainite.base import display
-from kainite.base.errors import KainiteError, MissingExtraError, SourceError
-from kainite.base.redaction import learn, redacted, secrets_in_url
-from kainite.capture.patient_output import PatientOutput
-from kainite.capture.postgresql.offset import BadRequestError
+from kainite.base.errors import MissingExtraError
+from kainite.base.redaction import learn, secrets_in_url
 from kainite.capture.postgresql.replication_frames import parse_lsn
-from kainite.capture.serving import markers_of, serve
+from kainite.capture.serving import answer_requests, errors_told
 
 if TYPE_CHECKING:
     from kainite.capture.postgresql.extractor import Reading
@@ -103,27 +97,14 @@ def main(
       kainite extract -p shop.properties
     """
     learn(secrets_in_url(source))
-    try:
+    with errors_told(PROGRAM, lambda: _is_away(source)):
         _run(_reading_of(source, slot, publication, tables, truncate, passed_over, heartbeat, journal))
-    except BrokenPipeError:
-        sys.exit(f"{PROGRAM}: kainite extract has ended")
-    except SourceError as error:
-        _tell(error)
-        sys.exit(_status_after(error, source))
-    except (KainiteError, OSError) as error:
-        _tell(error)
-        sys.exit(1)
 
 
-def _tell(error: Exception) -> None:
-    click.echo(display.one_line(redacted(f"{PROGRAM}: {error}")), err=True)
-
-
-def _status_after(error: SourceError, source: str) -> int:
-    """Returns the exit status after an error: whatever was asked of the source, a server that is away may be why."""
+def _is_away(source: str) -> bool:
     from kainite.capture.postgresql.source_reach import is_away
 
-    return os.EX_TEMPFAIL if not isinstance(error, BadRequestError) and is_away(source) else 1
+    return is_away(source)
 
 
 def _reading_of(
@@ -163,11 +144,8 @@ def _run(reading: Reading) -> None:
     """
     from kainite.capture.postgresql.extractor import PostgresExtractor
 
-    if sys.stdin.isatty():
-        click.echo(f"{PROGRAM}: reads requests from standard input; name it as extractorName (--help)", err=True)
     extractor = PostgresExtractor(reading)
-    output = PatientOutput(sys.stdout.fileno(), extractor.keep_alive)
-    serve(extractor.answer, markers_of(os.environ), sys.stdin.fileno(), output)
+    answer_requests(PROGRAM, extractor.answer, extractor.keep_alive)
     extractor.close()
 
 

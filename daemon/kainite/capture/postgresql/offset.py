@@ -7,15 +7,11 @@ from typing import Any, Final
 
 import orjson
 
-from kainite.base.errors import SourceError
 from kainite.capture.postgresql.replication_frames import format_lsn, parse_lsn
 from kainite.capture.postgresql.source_identity import SourceIdentity
+from kainite.capture.serving import BadRequestError
 
 _EXAMPLE: Final = '{"lsn":"0/1718490","number":0}'
-
-
-class BadRequestError(SourceError):
-    """A request without an offset of this extractor: the settings are wrong, whether the source is there or not."""
 
 
 @dataclass(frozen=True, slots=True)

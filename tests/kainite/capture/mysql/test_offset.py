@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from kainite.capture.mysql.offset import BadBinlogRequestError, BinlogOffset, start_in
+from kainite.capture.mysql.offset import BinlogOffset, start_in
 from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace
+from kainite.capture.serving import BadRequestError
 
 WHOLE = BinlogOffset(
     BinlogPlace("binlog.000003", 4711),
@@ -28,11 +29,11 @@ def test_an_offset_is_read_as_it_was_written(offset: BinlogOffset) -> None:
     "start", [None, {}, {"number": 1}, {"file": "b", "number": 1}, {"file": "b", "position": "x", "number": 1}, [1]]
 )
 def test_what_is_no_offset_is_refused(start: Any) -> None:
-    with pytest.raises(BadBinlogRequestError, match="begin with"):
+    with pytest.raises(BadRequestError, match="begin with"):
         start_in(orjson.dumps({"start": start}))
 
 
 @pytest.mark.parametrize("request_", [b"", b"{}", b"[]"])
 def test_what_is_no_request_is_refused(request_: bytes) -> None:
-    with pytest.raises(BadBinlogRequestError, match="extractorOffsets=kainite"):
+    with pytest.raises(BadRequestError, match="extractorOffsets=kainite"):
         start_in(request_)
