@@ -80,7 +80,7 @@ async def flood(address: OwnerAddress, hosts: int) -> AsyncIterator[None]:
         yield
     finally:
         process.kill()
-        await process.wait()
+        await process.communicate()  # to the end of its output: its pipe is closed before the test ends
 
 
 @pytest.mark.parametrize("hosts", [1, 50])

@@ -34,7 +34,7 @@ from kainite_spark.driver.spark_thread import SparkThread
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
 
 _LOG = logging.getLogger(__name__)
 
@@ -178,7 +178,7 @@ def _choose_python(master: str, python: str | None) -> None:
 
 def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
     from py4j.protocol import Py4JError
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkConf
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
 
@@ -189,19 +189,32 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
         with told_as_events() as output, _private_files():
             options = {"start_new_session": True, "stdout": output, "stderr": output}
             gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
-        context = SparkContext(conf=conf, gateway=gateway)
-        # If a standalone master does not answer, Spark stops the context and raises nothing.
-        stopped = bool(context._jsc.sc().isStopped())  # noqa: SLF001
+        context = _context_of(gateway, conf)
     except (PySparkException, Py4JError, OSError) as error:
         first_line = str(error).strip().partition("\n")[0]
         raise SparkUnavailableError(
             f"Spark does not start with applyMaster={master}: {first_line}; it needs Java 17 or newer"
         ) from error
-    if stopped:
+    # If a standalone master does not answer, Spark stops the context and raises nothing.
+    if bool(context._jsc.sc().isStopped()):  # noqa: SLF001
+        _stop(context, gateway)
         raise SparkUnavailableError(f"Spark does not start with applyMaster={master}: the master does not answer")
     if "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = context.getConf().get("spark.pyspark.python", context.pythonExec)
     return context, gateway
+
+
+def _context_of(gateway: JavaGateway, conf: SparkConf) -> SparkContext:
+    """Makes the context in a JVM that was just started; ends the JVM if the context cannot be made."""
+    from pyspark import SparkContext
+
+    # PySpark keeps the first JVM of a process for all later contexts, also when that JVM has ended.
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    try:
+        return SparkContext(conf=conf, gateway=gateway)
+    except BaseException:
+        _end_jvm(gateway)
+        raise
 
 
 def _pass_no_numpy() -> None:
@@ -252,6 +265,13 @@ def _stop(context: SparkContext, gateway: JavaGateway) -> None:
     # The JVM may be gone, and must not hide the error that ended the job.
     with contextlib.suppress(Py4JError, OSError):
         context.stop()
+    _end_jvm(gateway)
+
+
+def _end_jvm(gateway: JavaGateway) -> None:
+    from py4j.protocol import Py4JError
+
+    with contextlib.suppress(Py4JError, OSError):
         gateway.shutdown()
     with contextlib.suppress(OSError):
         gateway.proc.stdin.close()  # the JVM ends with its standard input

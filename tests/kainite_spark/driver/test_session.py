@@ -44,6 +44,19 @@ with spark_starting("local[1]", "test"):
 print("left")
 """
 
+TWICE = """
+from kainite.base.errors import SparkUnavailableError
+from kainite_spark.driver.session import spark_context
+
+for master in ("local[1]", "local[none]", "local[1]"):
+    try:
+        with spark_context(master, "test") as context:
+            print(context.parallelize([1, 2], 2).sum())
+    except SparkUnavailableError as error:
+        print("told:", error)
+"""
+"""Starts Spark again in the process of an earlier one, and with a master that Spark refuses."""
+
 WITHOUT_PANDAS = """
 import sys
 from kainite_spark.driver.session import spark_starting
@@ -112,3 +125,17 @@ def test_a_start_and_a_job_load_no_pandas_into_the_driver() -> None:
     )
 
     assert done.stdout.strip() == "[1.0, 2.0] False False", done.stderr
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_spark_starts_again_in_one_process_and_leaves_no_jvm_behind() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", "-c", TWICE],
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+
+    first, refused, again = done.stdout.strip().splitlines()
+    assert (first, again) == ("3", "3"), done.stderr
+    assert refused.startswith("told: Spark does not start with applyMaster=local[none]: ")
+    assert "ResourceWarning" not in done.stderr
