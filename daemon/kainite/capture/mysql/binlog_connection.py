@@ -186,7 +186,7 @@ class BinlogStream:
         if packet[:1] == b"\xff":
             raise SourceError(_refusal(int.from_bytes(packet[1:3], "little"), packet[3:].decode("utf-8", "replace")))
         if packet[:1] == b"\xfe" and len(packet) < 9:
-            raise SourceError("the source server ended the binlog's stream: it shuts down")
+            raise SourceError("the source server ended the binlog's stream: it shuts down, or threw its binlog away")
         if packet[:1] != b"\0":
             raise SourceError("binlog: a packet that is no event")
         return packet[1:]
