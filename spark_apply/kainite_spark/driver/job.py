@@ -249,7 +249,8 @@ class _ApplyLoop:
         selected = 0 if self._hold() else self._try_some()
         if strong or not self._backlog.may_wait or time.monotonic() >= self._told_outcomes + OUTCOMES_EVERY_S:
             self._write_all_down()
-        self._metrics.sample(self._backlog, self._follower.next_id)
+        everywhere = self._follower.everywhere_below if self._environment.name else None
+        self._metrics.sample(self._backlog, self._follower.next_id, everywhere)
         feed = self._environment.feed
         followed = feed is not None and feed.is_following
         self._metrics.followed(followed)

@@ -10,10 +10,15 @@ from pathlib import Path
 import pytest
 
 from kainite.base.errors import TargetUnavailableError
+from kainite.observe import metric
+from kainite.observe.meter import Meter
 from kainite.store.memory import MemoryStore
 from kainite_spark.driver.common_mark import EVERY_S, CommonMark
+from kainite_spark.driver.follower import LogFollower
+from kainite_spark.driver.job_metrics import JobMetrics
 from support.apply_world import World, insert
 from support.chaos import Fate, KilledError, MortalTarget
+from support.metric_sums import Sums
 from support.several_world import OneTarget, SeveralWorld, contact, item, noting
 from support.stores import Database
 
@@ -121,3 +126,23 @@ def test_an_only_target_has_no_mark(tmp_path: Path) -> None:
     assert world.items() == {1: 0}
     tables = world.database.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'kainite%' AND type = 'table'")
     assert sorted(tables) == [("kainite_applied",), ("kainite_fence",)]
+
+
+def test_how_long_the_mark_has_stood_is_a_metric(world: SeveralWorld) -> None:
+    """Shows: it tells of the unit that another target lacks, though this target has it; 0 when all have all."""
+    both(world, 1)
+    told, now = [], [0.0]
+    for _ in range(2):
+        sums = Sums()
+        now[0] = 0.0
+        metrics = JobMetrics(Meter(sums), lambda: now[0])
+        world.apply("shop")
+        follower = LogFollower(world.store, "0", target="shop")
+        follower.start()
+        metrics.sample(follower.backlog, follower.next_id, follower.everywhere_below)
+        now[0] = 30.0
+        metrics.sample(follower.backlog, follower.next_id, follower.everywhere_below)
+        told.append(sums.values[metric.COMMON_MARK_LAG])
+        world.apply()
+        world.apply()
+    assert told == [30_000.0, 0.0]
