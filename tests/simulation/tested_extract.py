@@ -101,7 +101,7 @@ def _truncate_as_nothing(original: Any) -> Any:
     """Passes TRUNCATE over although it is to fail its unit."""
 
     def change(self: Any, change: Any) -> Any:
-        from kainite.capture.postgresql.units import OnTruncate
+        from kainite.capture.truncate import OnTruncate
 
         self._on_truncate = OnTruncate.SKIP
         return original(self, change)

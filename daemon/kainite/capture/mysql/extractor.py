@@ -30,6 +30,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -39,11 +40,13 @@ from kainite.capture.mysql.events import Event
 from kainite.capture.mysql.heartbeat import TableHeartbeat
 from kainite.capture.mysql.offset import BinlogOffset, start_in
 from kainite.capture.mysql.place import BinlogPlace
+from kainite.capture.mysql.records import emptied_record
 from kainite.capture.mysql.source import Source, open_source
 from kainite.capture.mysql.statements import LoggedStatement, Means
 from kainite.capture.mysql.still_there import QUIET_S, check_still_there, not_sent
 from kainite.capture.mysql.transactions import Begun, BinlogAssembler, Rows, TransactionEnded
 from kainite.capture.mysql.units import GivenTransaction, HeldUnits
+from kainite.capture.truncate import OnTruncate
 
 _IDLE = 0.2  # seconds that an answer without any transaction may take
 _LINGER = 0.03  # waiting a little for more makes fuller PutRecords calls
@@ -60,7 +63,7 @@ class BinlogReading:
     Attributes:
         url: the database.
         tables: the tables that are read; empty: all of the database.
-        skip_truncate: whether TRUNCATE is passed over; else it fails its unit.
+        on_truncate: what TRUNCATE does.
         passed_over: the GTIDs, or places, of transactions that are not read: their units fail.
         heartbeat: seconds between two heartbeats that are written into the source; None for none.
         journal: a file to which commits are appended; None for no journal.
@@ -68,7 +71,7 @@ class BinlogReading:
 
     url: str
     tables: tuple[str, ...] = ()
-    skip_truncate: bool = False
+    on_truncate: OnTruncate = OnTruncate.FAIL
     passed_over: frozenset[str] = frozenset()
     heartbeat: float | None = None
     journal: Path | None = None
@@ -220,12 +223,7 @@ class MysqlExtractor:
                 yield from self._units.roll_back_to(statement.name)
             case Means.TRUNCATE if statement.database == source.database:
                 source.reading.forget()
-                if self._reading.skip_truncate or not source.reading.is_read(statement.name):
-                    yield from self._units.change(None)
-                else:
-                    yield from self._units.refuse(
-                        f"a change (truncate) of {statement.name} that cannot be carried: TRUNCATE names no rows"
-                    )
+                yield from self._emptied(statement.name, read=source.reading.is_read(statement.name))
             case Means.CHANGE if statement.is_about(source.database):
                 yield from self._units.refuse(
                     f"{statement.name} was logged as a statement, which names no rows: its session had another"
@@ -237,6 +235,17 @@ class MysqlExtractor:
                 self._prepared.pop(statement.name, None)
             case Means.OTHER:
                 source.reading.forget()
+
+    def _emptied(self, table: str, *, read: bool) -> Iterator[bytes]:
+        match self._reading.on_truncate:
+            case OnTruncate.FAIL if read:
+                yield from self._units.refuse(
+                    f"a change (truncate) of {table} that cannot be carried: TRUNCATE names no rows"
+                )
+            case OnTruncate.APPLY if read:
+                yield from self._units.change(partial(emptied_record, relation=table))
+            case _:
+                yield from self._units.change(None)
 
     def _end(self, source: Source, ended: TransactionEnded, given: list[GivenTransaction]) -> Iterator[bytes]:
         source.gtids.add(self._gtid)

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from kainite.base.errors import SourceError
+from kainite.capture.truncate import OnTruncate
 from support.mariadb_source import Extraction, execute, here, rows, source_database
 
 TABLE = "CREATE TABLE item (id int PRIMARY KEY, name varchar(40), made int AS (id + 1) VIRTUAL, UNIQUE (name))"
@@ -109,10 +110,24 @@ def test_truncate_and_statements_fail_their_units(database: str) -> None:
         assert reasons.keys() == {2, 3, 5}
         assert "TRUNCATE names no rows" in reasons[2]
         assert "INSERT was logged as a statement" in reasons[3]
-    with Extraction(database, start, skip_truncate=True, tables=("item",)) as extraction:
+    with Extraction(database, start, on_truncate=OnTruncate.SKIP, tables=("item",)) as extraction:
         again = told(extraction.until(5))
     assert {one["number"] for one in again if "refused" in one} == {3}
     assert [one["uow"] for one in again if one.get("end")] == [one["uow"] for one in found if one.get("end")]
+
+
+def test_a_truncate_that_is_applied_is_a_change_without_a_row(database: str) -> None:
+    execute(database, TABLE, "CREATE TABLE other (id int PRIMARY KEY)")
+    start = here(database)
+    execute(database, "INSERT INTO item (id) VALUES (1)", "TRUNCATE TABLE item", "TRUNCATE other")
+    with Extraction(database, start, on_truncate=OnTruncate.APPLY, tables=("item",)) as extraction:
+        found = told(extraction.until(3))
+    emptied = found[2]
+    assert emptied == {
+        "uow": emptied["uow"], "number": 2, "ordinal": 0, "relation": "item", "operation": "truncate", "types": {},
+        "key": {}, "new": {},
+    }  # fmt: skip
+    assert [(one["number"], one["count"]) for one in found if one.get("end")] == [(1, 1), (2, 1), (3, 0)]
 
 
 def test_the_tables_that_are_read_change_no_number(database: str) -> None:
