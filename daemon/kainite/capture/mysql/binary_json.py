@@ -1,8 +1,8 @@
 """Reads a document of MySQL's type JSON as the binlog has it, and spells it as JSON text; pure.
 
-Source: the description of the format in MySQL 8.0's ``sql-common/json_binary.h``, and what ``JSON_TYPE`` and the
-conversion of JSON to text are said to do in its manual (*The JSON Data Type*). MySQL itself was not run. MariaDB's JSON is
-a text, and never comes here.
+Source: the description of the format in MySQL 8.0's ``sql-common/json_binary.h``, and what its manual says of the
+conversion of JSON to text (*The JSON Data Type*). MySQL itself was not run. MariaDB's JSON is a text, and never comes
+here.
 
 ===================  ==============================================================================================
 document             a byte for the type, and the value
@@ -63,6 +63,7 @@ _LARGE: Final = frozenset({_Kind.LARGE_OBJECT, _Kind.LARGE_ARRAY})
 _INLINED: Final = frozenset({_Kind.LITERAL, _Kind.INT16, _Kind.UINT16})
 _INLINED_IN_LARGE: Final = _INLINED | {_Kind.INT32, _Kind.UINT32}
 _MOST_LENGTH_BYTES: Final = 5
+_MOST_DIGITS: Final = 65
 
 
 def json_text(data: bytes) -> str:
@@ -159,10 +160,11 @@ class _Document:
         raise SourceError("binlog: a length in a JSON document that is none")
 
     def _take(self, at: int, size: int) -> bytes:
+        found = ByteReader(self.data, min(at, len(self.data))).take(size)
         self.left -= size
         if self.left < 0:
             raise SourceError("binlog: a JSON document whose values overlap")
-        return ByteReader(self.data, min(at, len(self.data))).take(size)
+        return found
 
 
 def _quoted(text: bytes) -> str:
@@ -175,7 +177,7 @@ def _quoted(text: bytes) -> str:
 def _opaque(column: int, data: bytes) -> str:
     """Returns a value of one of the server's own types as it spells it in JSON."""
     if column == Type.DECIMAL:
-        if len(data) < 2 or len(data) != 2 + decimal_size(data[0], data[1]):
+        if len(data) < 2 or not data[1] <= data[0] <= _MOST_DIGITS or len(data) != 2 + decimal_size(*data[:2]):
             raise SourceError("binlog: a decimal in a JSON document that is none")
         return decimal_text(data[2:], data[0], data[1])
     if column in _MOMENTS:
