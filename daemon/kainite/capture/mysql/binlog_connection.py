@@ -100,6 +100,11 @@ class BinlogStream:
             return self._left
         return BinlogPlace(self._file, self._position) if self._known and self._file else self._from
 
+    @property
+    def file(self) -> str:
+        """Returns the present file; empty until the server has said it."""
+        return self._file
+
     def receive(self, timeout: float) -> tuple[Event, BinlogPlace] | None:
         """Returns the next event of the file and the place where it begins; None after ``timeout`` seconds without one.
 

@@ -248,7 +248,8 @@ class MysqlExtractor:
                 yield from self._units.change(None)
 
     def _end(self, source: Source, ended: TransactionEnded, given: list[GivenTransaction]) -> Iterator[bytes]:
-        source.gtids.add(self._gtid)
+        if self._gtid != str(self._begins):  # one without a GTID is called by its place
+            source.gtids.add(self._gtid)
         self._ends = source.stream.place
         if ended.how is Means.XA_END:
             assert self._begins is not None

@@ -14,7 +14,7 @@ from kainite.capture.mysql.gtids import GtidPosition
 from kainite.capture.mysql.offset import BinlogOffset
 from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace, check_gtids, check_identity
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
-from kainite.capture.mysql.source_checks import check_filters, check_place, check_source
+from kainite.capture.mysql.source_checks import check_filters, check_place, check_source, check_told_places
 from kainite.capture.mysql.statements import LoggedStatement
 from kainite.capture.mysql.still_there import BinlogNow
 from kainite.capture.mysql.table_reading import TableReading
@@ -89,6 +89,8 @@ def open_source(url: str, start: BinlogOffset, tables: tuple[str, ...]) -> Sourc
         stream = BinlogStream.open(url, start.place or start.gtid)
         try:
             stream.begin()
+            if start.place is None:
+                check_told_places(stream.file, _files(catalogue).get(stream.file, 0))
             check_identity(start.source, BinlogIdentity(server, database, stream.begun))
         except BaseException:
             stream.close()

@@ -197,6 +197,20 @@ def test_a_gtid_begins_the_extraction_too(database: str) -> None:
     assert position == here(database)["position"]
 
 
+def test_a_gtid_in_a_file_beyond_4_gib_is_refused(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows it: the server tells 32 bits of where the first event behind the GTID stands."""
+    execute(database, TABLE, "INSERT INTO item (id) VALUES (1)")
+    gtid, file = rows(database, "SELECT @@global.gtid_binlog_pos")[0][0], here(database)["file"]
+    for size, refused in ((2**32 - 1, False), (2**32, True)):
+        monkeypatch.setattr("kainite.capture.mysql.source._files", lambda _, size=size: {file: size})
+        with Extraction(database, {"gtid": gtid, "number": 0}) as extraction:
+            if not refused:
+                assert extraction.answer() == []
+                continue
+            with pytest.raises(SourceError, match=f"the GTID stands in {file}, which has 4294967296 bytes"):
+                extraction.answer()
+
+
 def test_an_idle_source_moves_the_offset(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kainite.capture.mysql.extractor.ADVANCE_EVERY_S", 0.0)
     execute(database, TABLE)
