@@ -104,6 +104,7 @@ def history(logs: Logs, fate: Fate, consistency: Consistency) -> tuple[dict[int,
     return first.items(), first.journal(), [world.log.statuses() for world in logs]
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("consistency", Consistency)
 def test_wherever_one_log_s_job_dies_both_logs_are_applied_once_and_in_order(
     tmp_path: Path, consistency: Consistency
