@@ -234,9 +234,10 @@ class World:
         database.commit()
         database.close()
         catalogue = self._catalogue_now()
-        self._open(catalogue).prepare(catalogue)
+        self._open(catalogue).prepare("log/0", catalogue)
         if self.second is not None:
-            open_target(self.second.url, reflect(self.second.url)).prepare(reflect(self.second.url))
+            other = reflect(self.second.url)
+            open_target(self.second.url, other).prepare("log/0", other)
         self.oracle = Oracle(self.source, self.path, allowed(self.plan, self.source, self.producer.interrupted))
 
     def _open(self, catalogue: Catalogue | None) -> Any:

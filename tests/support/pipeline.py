@@ -123,7 +123,7 @@ class Pipeline:
     def _environment(self) -> ApplyEnvironment:
         catalogue = reflect(self.database.url)
         target = open_target(self.database.url, catalogue)
-        target.prepare(catalogue)
+        target.prepare(f"{self.name}-log/0", catalogue)
         runner = InlineRunner(self.store, "0", target)
         settings = ApplySettings(lease=60.0, idle=0.01)
         return ApplyEnvironment(settings, self.store, "0", "a job", target, runner, f"{self.name}-log/0")

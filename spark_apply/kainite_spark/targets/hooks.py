@@ -32,11 +32,13 @@ class Hook:
         table: as deltas call it; with its schema where it is not in the catalogue.
         name: its own name.
         definition: the statement that makes it: timing, events and function.
+        handed_over: whether its table was handed over by a cut-over: others write there, and need it.
     """
 
     table: str
     name: str
     definition: str
+    handed_over: bool = False
 
     def __str__(self) -> str:
         return f"{self.table}: {' '.join(self.definition.split())}"
@@ -92,7 +94,7 @@ class HookPolicy:
         """Returns the hooks that may not fire."""
         if self.triggers is TargetTriggers.FIRE:
             return []
-        return [hook for hook in firing if hook.table not in self.meant]
+        return [hook for hook in firing if hook.table not in self.meant and not hook.handed_over]
 
 
 class HookSwitch(Protocol):

@@ -8,6 +8,9 @@ the session begins again with what it reads then.
 Whether a hook fires depends on how it is enabled, and on ``session_replication_role``, which a role or a database may
 set. What a change of a table may fire is what stands on the table, on its partitions and heirs, on what these are part
 of, and on all that foreign keys with actions reach from there, also outside of the catalogue.
+
+Tables that the cut-over of another log's replica has handed over may be in the catalogue too, since that is of the
+whole database. Their hooks fire for those who write there now; no policy switches them off or refuses them.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from psycopg.rows import namedtuple_row
 from kainite.base.errors import TargetError
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal
+from kainite_spark.targets.postgresql.loaded_tables import handed_over
 from kainite_spark.targets.postgresql.rendering import table_name
 
 _REACH: Final = """
@@ -123,9 +127,10 @@ def reached(connection: psycopg.Connection, catalogue: Catalogue) -> ReachedTabl
 
 def firing(connection: psycopg.Connection, where: ReachedTables) -> Mapping[FiringHook, frozenset[str]]:
     """Asks which hooks fire; returns them with the tables of the catalogue of which a change fires them."""
+    given = handed_over(connection)
     return {
         FiringHook(
-            Hook(where.own.get(row.oid, row.relation), row.name, row.definition),
+            Hook(where.own.get(row.oid, row.relation), row.name, row.definition, row.oid in given),
             row.relation,
             row.kind,
             row.state,
