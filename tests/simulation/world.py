@@ -37,6 +37,7 @@ from simulation.oracle import BrokenPromiseError, Oracle
 from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, settings_of
 from simulation.people import Operator, Producer, allowed
 from simulation.plan import Incident, Scenario
+from simulation.repairs import Repairs
 from simulation.runner import SimRunner
 from simulation.second_target import ASSIGNMENT, FIRST, SECOND, SecondTarget
 from simulation.several import SimStreams, unchanged
@@ -157,6 +158,7 @@ class World:
         for slot, at in enumerate(plan.more.changed[: plan.daemons]):
             self.hub.after(at, lambda slot=slot: self.hosts.running[slot].kill())  # type: ignore[misc]
         self.hosts.expect(self._reshard)
+        Repairs(self).begin()
         operator = Operator(self)
         operator.begin()
         self.hub.after(plan.healed, operator.heal)
