@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -113,6 +114,10 @@ class TwoSlots:
         queries = [f"SELECT id, n FROM {name} ORDER BY 1" for name in NAMES]
         return all(run(self.source, query) == run(self.target, query) for query in queries)
 
+    def all_are_committed(self, name: str) -> bool:
+        """Tells whether a log has all its units as committed."""
+        return {row.status for row in self.rows(name)} <= {UnitStatus.COMMITTED.value}
+
     def rows(self, name: str) -> list[LogRow]:
         return list(read_rows(self.store, name))
 
@@ -183,7 +188,7 @@ def test_two_slots_are_extracted_and_applied_by_one_fleet_of_which_a_worker_dies
         slots.write(6, 5)
         eventually(slots.same, LIMIT_S)
         for name in NAMES:
-            eventually(lambda name=name: {row.status for row in slots.rows(name)} <= {UnitStatus.COMMITTED.value})
+            eventually(partial(slots.all_are_committed, name))
             numbers = [row.number for row in slots.rows(name) if row.number is not None]
             assert numbers
             assert numbers[-1] == 20
