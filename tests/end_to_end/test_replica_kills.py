@@ -25,7 +25,7 @@ from kainite.replicate.table_ledger import load_name
 from kainite.store.dynamodb import DynamoDBStore
 from support.live_replica import DRIFT, FILL, TABLES
 from support.postgresql_source import source
-from support.replica_processes import Gate, ReplicaProcesses, Victim, replica_processes
+from support.replica_processes import QUICK_SETTINGS, Gate, ReplicaProcesses, Victim, replica_processes
 from support.replicas import Loading, run
 
 __all__ = ["source"]
@@ -38,17 +38,6 @@ _CLOSE: Final = (
 )
 _ANEW: Final = ("--anew",)
 _TRIES: Final = 5
-_SETTINGS: Final = """
-kinesisEndpoint = {0}
-dynamoDBEndpoint = {0}
-regionName = us-east-1
-applyMaster = local[2]
-metricsPort = 0
-idleTimeBetweenReadsInMillis = 100
-failoverTimeMillis = 2000
-applyLeaseMillis = 2000
-logLeaseMillis = 2000
-"""
 
 
 @dataclass
@@ -127,7 +116,9 @@ def replica(
     world = Loading(ReplicaEnds(source, target, f"{name}-log/0"), 0)
     file = folder / "shop.properties"
     write_properties(file, "SOURCE", target, name)
-    file.write_text(file.read_text().replace("SOURCE", repr(source.url)) + _SETTINGS.format(endpoint))
+    file.write_text(
+        file.read_text().replace("SOURCE", repr(source.url)) + QUICK_SETTINGS.format(endpoint=endpoint, cores=2)
+    )
     with replica_processes(world, file, DynamoDBStore(dynamodb, f"{name}-log")) as made:
         made.begin(FILL)
         yield made

@@ -1,6 +1,6 @@
 """Two replication slots in one fleet: an extractor duty for each, numbers of its own for each, and one target.
 
-Each slot has a settings file, with a stream, a log and an apply job of its own; docs/extract.md, *Several slots*. The
+Each slot has a settings file, with a stream, a log and an apply job of its own (docs/extract.md, *PostgreSQL*). The
 fleet's workers are daemons of the first file, and run all the rest as duties, the second file's daemon included. One
 worker is killed, with whatever it runs; then each slot's transactions are applied once, under dense numbers.
 """
@@ -35,6 +35,7 @@ from kainite.settings import ExtractOffsets
 from kainite.store.dynamodb import DynamoDBStore
 from support.names import unique
 from support.postgresql_source import drop_slot, source
+from support.replica_processes import QUICK_SETTINGS
 from support.replicas import run
 from support.waiting import eventually
 
@@ -43,18 +44,9 @@ __all__ = ["source"]
 TABLES: Final = "CREATE TABLE orders (id int PRIMARY KEY, n int); CREATE TABLE invoices (id int PRIMARY KEY, n int)"
 NAMES: Final = ("orders", "invoices")
 LIMIT_S: Final = 240.0
-_SETTINGS: Final = """
+_LOG: Final = """
 logTableName = {application}-log
 logPartition = {name}
-kinesisEndpoint = {endpoint}
-dynamoDBEndpoint = {endpoint}
-regionName = us-east-1
-applyMaster = local[1]
-metricsPort = 0
-idleTimeBetweenReadsInMillis = 100
-failoverTimeMillis = 2000
-applyLeaseMillis = 2000
-logLeaseMillis = 2000
 """
 _FLEET: Final = """
 workerId = {worker}
@@ -143,7 +135,8 @@ def slots(
             text = file.read_text()
             words = f"--source {source.url!r} --slot {made.slot} --publication {name}"
             text = text.replace(_options(text), words)
-            file.write_text(text + _SETTINGS.format(application=application, name=name, endpoint=moto_endpoint))
+            log = _LOG.format(application=application, name=name)
+            file.write_text(text + log + QUICK_SETTINGS.format(endpoint=moto_endpoint, cores=1))
             OffsetFile(tmp_path / f"{name}.offset", stream, ExtractOffsets.KAINITE).create(place)
         for worker in ("a", "b"):
             text = (tmp_path / "orders.properties").read_text() + _FLEET.format(worker=worker)

@@ -37,6 +37,20 @@ from support.waiting import eventually
 
 SERVICES: Final = ("extract", "run", "apply")
 LIMIT_S: Final = 240.0
+
+QUICK_SETTINGS: Final = """
+kinesisEndpoint = {endpoint}
+dynamoDBEndpoint = {endpoint}
+regionName = us-east-1
+applyMaster = local[{cores}]
+metricsPort = 0
+idleTimeBetweenReadsInMillis = 100
+failoverTimeMillis = 2000
+applyLeaseMillis = 2000
+logLeaseMillis = 2000
+"""
+"""What a settings file has beside the replica: the doubles of AWS, and short leases."""
+
 _CLASS: Final = 20_261_123
 """What the gates' advisory locks have in common."""
 

@@ -159,6 +159,12 @@ def test_a_cut_over_leaves_the_apply_job_of_another_log_in_the_same_database_at_
         for tid, policy in enumerate(TargetTriggers, 3):  # the other log's apply job is started again
             again = stores.open("", apply=ApplySettings(triggers=policy))
             assert again.statuses(again.unit(tid, again.insert("parcel", id=tid, name="c"))) == ["committed"]
+            of_others = again.unit(100 + tid, again.update("item", {"id": 1}, name="x"))
+            if policy is TargetTriggers.FIRE:
+                assert again.statuses(of_others) == ["committed"]
+            else:
+                with pytest.raises(TargetError, match=r"a unit changes item, and triggers or rules fire .* loud"):
+                    again.session.apply(again.fence, [of_others])
         assert replica.world.in_target(enabled) == [("loud", "O"), ("twice", "D")]
         assert replica.world.in_target("SELECT DISTINCT name FROM parcel ORDER BY 1") == [("a",), ("b",), ("c",)]
 
