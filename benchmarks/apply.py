@@ -186,7 +186,7 @@ def run_kainite(url: str, orders: Sequence[Order], group_units: int) -> float:
 def run_units(url: str, catalogue: Catalogue, units: Sequence[Unit], options: ApplyOptions) -> float:
     """Applies units as a job instance does; returns seconds."""
     target = open_target(url, catalogue, apply=ApplySettings(triggers=TargetTriggers.FIRE))
-    target.prepare(catalogue)
+    target.prepare("0", catalogue)
     with psycopg.connect(url) as connection:
         connection.execute("TRUNCATE kainite_applied, kainite_fence")
     fence = Fence("0", 1, 0)
@@ -292,7 +292,7 @@ def spark(url: str) -> Iterator[Callable[[Sequence[Order]], float]]:
         settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)
         catalogue = reflect(url)
         target = open_target(url, catalogue, apply=ApplySettings(triggers=TargetTriggers.FIRE))
-        target.prepare(catalogue)
+        target.prepare("0", catalogue)
         tables = (f"{LOG_TABLE}-{number}" for number in itertools.count())
 
         def measured(orders: Sequence[Order]) -> float:
@@ -343,7 +343,7 @@ def compare_consistency(options: argparse.Namespace) -> dict[str, list[float]]:
         settings = AwsSettings(region="us-east-1", dynamodb_endpoint=endpoint)
         catalogue = reflect(url)
         target = open_target(url, catalogue, apply=ApplySettings(triggers=TargetTriggers.FIRE))
-        target.prepare(catalogue)
+        target.prepare("0", catalogue)
         mixes = {
             "orders": make_units(make_orders(options.units), catalogue),
             "TPC-B": make_tpcb_units(options.units, catalogue),

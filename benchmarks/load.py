@@ -144,7 +144,7 @@ def _load(context: SparkContext, ends: ReplicaEnds) -> None:
             connection.execute(statement)
         LoadLedger(connection, ends.log_partition).prepare(dump.script, dump.steps)
     with closing(open_target(ends.target, catalogue())) as opened:
-        opened.prepare(catalogue())
+        opened.prepare(ends.log_partition, catalogue())
     with psycopg.connect(ends.target, autocommit=True) as connection:
         stop = threading.Event()
         LoadJob(

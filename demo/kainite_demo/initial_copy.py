@@ -65,7 +65,7 @@ def _replicate(layout: RunLayout) -> None:
     catalogue = partial(preparation.target_catalogue, configured, ends)
     found = catalogue()
     with closing(open_target(ends.target, found, apply=configured.apply)) as target:
-        target.prepare(found)
+        target.prepare(ends.log_partition, found)
     with target_session(ends.target, "kainite load driver") as connection:
         LoadJob(ends, connection, ThreadStepRunner(), catalogue).run()
         connection.execute("ANALYZE")

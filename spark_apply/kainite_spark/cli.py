@@ -188,7 +188,7 @@ def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Targe
             )
 
         target = opening(catalogue)
-        unless_stopped(lambda: target.prepare(catalogue or Catalogue({})), stop, "the target")
+        unless_stopped(lambda: target.prepare(ledger_of(configured), catalogue or Catalogue({})), stop, "the target")
         yield target, CurrentTarget(load, opening, catalogue)
 
 

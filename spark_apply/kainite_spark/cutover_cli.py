@@ -158,6 +158,7 @@ def _text(done: CutOverDone, ends: ReplicaEnds) -> str:
         f"everything up to {done.position} is in the target",
         f"{len(done.sequences)} sequences were set, {len(done.triggers)} triggers and rules switched on",
         *(f"on: {trigger}" for trigger in done.triggers),
+        *(f"still off, for another log's apply job: {trigger}" for trigger in done.still_off),
         "the target may be written. End kainite extract, run and apply of this file, then on the source:"
         f" SELECT pg_drop_replication_slot('{ends.source.slot}')",
     ]

@@ -167,7 +167,7 @@ def _load(
     catalogue = partial(preparation.target_catalogue, configured, ends)
     found = catalogue()
     with closing(open_target(ends.target, found, apply=apply)) as target:
-        target.prepare(found)
+        target.prepare(ends.log_partition, found)
     with (
         spark_context(apply.master, name, stop, apply.python) as context,
         stopping(stop),

@@ -175,7 +175,7 @@ def _made(configured: Settings, work: _Adding | _Reloading) -> None:
     work.publish()
     catalogue = preparation.target_catalogue(configured, work.ends)
     with closing(open_target(work.ends.target, catalogue, apply=configured.apply)) as target:
-        target.prepare(catalogue)
+        target.prepare(work.ends.log_partition, catalogue)
 
 
 def _session(configured: Settings, ends: ReplicaEnds) -> PostgresSession:

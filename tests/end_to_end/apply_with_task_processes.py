@@ -88,7 +88,7 @@ def main(endpoint: str, table: str, url: str, consistency: str) -> None:
     store = DynamoDBStore(aws.client("dynamodb", settings), table)
     target = open_target(url, catalogue := reflect(url))
     stop = threading.Event()
-    patiently(lambda: target.prepare(catalogue), stop)
+    patiently(lambda: target.prepare(f"{table}/0", catalogue), stop)
     tasks = TaskSettings("a run", settings, table, "0", target, ApplyOptions(group_units=GROUP_UNITS))
     apply = ApplySettings(
         lease=2.0, idle=0.1, max_units=9, group_units=GROUP_UNITS, consistency=Consistency(consistency)

@@ -14,8 +14,10 @@ from kainite.base.errors import SourceError
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.capture.postgresql.replication_connection import connect, execute
 from kainite.capture.postgresql.source_reach import is_away
+from kainite.replicate.ends import source_session
 from kainite.replicate.failover_checks import look_at_failover
 from kainite.replicate.slot import found_slot
+from kainite.replicate.standby_checks import look_at_standbys
 from support.replica import Replica, replica
 from support.replicas import run
 from support.standby import STANDBY_SLOT, Pair, primary_with_standby
@@ -66,6 +68,12 @@ def copy_the_slot(pair: Pair, made: Replica) -> None:
     eventually(moved, limit=120.0)
 
 
+def copies_no_slots(pair: Pair) -> None:
+    """Has the standby copy no slots, as one that was set up without a thought of them."""
+    run(pair.standby, "ALTER SYSTEM SET sync_replication_slots = off", "SELECT pg_reload_conf()")
+    eventually(lambda: run(pair.standby, "SHOW sync_replication_slots") == [("off",)])
+
+
 def same(made: Replica, target: str, url: str) -> None:
     query = "SELECT * FROM account ORDER BY 1"
     assert made.failed() == {}
@@ -94,6 +102,39 @@ def test_the_extractor_goes_on_at_the_promoted_standby(pair: Pair, postgres: str
         made.catch_up(10)
         assert made.number == number + 10
         same(made, postgres, pair.standby)
+
+
+def test_a_standby_says_before_a_switch_whether_it_has_the_slot(pair: Pair, postgres: str) -> None:
+    def said() -> str:
+        with source_session(pair.primary) as connection:
+            [found] = look_at_standbys(connection, pair.either, found_slot(connection, "shop"), "shop")
+        return found.found
+
+    copies_no_slots(pair)
+    with replica(slot_of(pair), postgres, TABLES) as made:
+        write(pair.primary, 0, 5)
+        made.catch_up(5)
+        assert "has no copy of slot shop" in said()
+        run(pair.standby, "ALTER SYSTEM SET sync_replication_slots = on", "SELECT pg_reload_conf()")
+        copy_the_slot(pair, made)
+        pair.has_all()
+        eventually(lambda: "and all WAL of the primary" in said())
+        pair.stop_standby()
+        assert "does not answer" in said()
+
+
+def test_the_extractor_refuses_a_promoted_standby_that_never_had_the_slot(pair: Pair, postgres: str) -> None:
+    copies_no_slots(pair)
+    with replica(slot_of(pair), postgres, TABLES) as made:
+        write(pair.primary, 0, 5)
+        made.catch_up(5)
+        pair.has_all()
+        pair.kill_primary()
+        pair.promote()
+        made.go_on()
+        with pytest.raises(SourceError, match=r"shop.* does not exist"):
+            made.catch_up(1)
+        assert len(run(postgres, "SELECT id FROM account")) == 5
 
 
 def test_what_the_promoted_standby_lacks_is_not_passed_over(pair: Pair, postgres: str) -> None:

@@ -25,6 +25,7 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.foreign_keys import take_off
+from kainite_spark.executor import worker_daemon
 from support.postgresql_source import source
 from support.replica import replica
 from support.replicas import LOG, Loading, run
@@ -91,7 +92,7 @@ def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     found = []
     for child in psutil.Process(process.pid).children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # one that has just ended
-            if "pyspark.daemon" in " ".join(child.cmdline()):
+            if worker_daemon.__name__ in child.cmdline():
                 found.append(child)
     return found
 
@@ -153,7 +154,9 @@ def test_a_killed_driver_and_killed_workers_lose_and_double_nothing(
         before = world.found()
         with load(file) as second:
             eventually(lambda: world.found().generation > before.generation and waits(world), 240)
-            for worker in workers_of(second)[1:]:
+            _, *workers = workers_of(second)
+            assert workers
+            for worker in workers:
                 worker.kill()
             lock.close()
             output, errors = second.communicate(timeout=200)

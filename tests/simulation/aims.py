@@ -20,7 +20,7 @@ from simulation.aims_apply import (
 )
 from simulation.aims_leases import lease_requests
 from simulation.aims_links import bad_links, cut_off_for_good, no_database, refused_for_good, slow_reports, small_budget
-from simulation.aims_loads import given_up, loads
+from simulation.aims_loads import given_up, late_copy, left, loads
 from simulation.aims_owner import (
     held_put,
     in_items,
@@ -28,6 +28,7 @@ from simulation.aims_owner import (
     late_put,
     long_history,
     programs,
+    repaired,
     rivals,
     snapshots,
     striped,
@@ -89,6 +90,9 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "lease requests": lease_requests,
     "loads": loads,
     "tables given up": given_up,
+    "loads left": left,
+    "late copies": late_copy,
+    "repairs": repaired,
     "two streams": two_streams,
     "two targets": two_targets,
     "added stream": added_stream,

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Final
 
 from simulation.plan import Incident, Scenario
+
+LATE_TABLE: Final = "journal"
+"""The table of which a copy is late; it has no key, so a row that comes twice is there twice."""
 
 _KINDS = ("slow", "unsent", "unanswered", "kill_before", "kill_after", "freeze_before", "freeze_after")
 _COMMANDS = (
@@ -34,6 +38,19 @@ def loads(plan: Scenario, rng: Random) -> Scenario:
     return replace(plan, until=until, transactions=rng.choice((10, 20, 40)), rates=rates, outages=(), hosts=2,
                    refused=(), incidents=incidents, max_units=rng.choice((1, 5, 100)),
                    group_units=rng.choice((1, 4, 100)), instances=rng.choice((1, 2)), more=more)  # fmt: skip
+
+
+def left(plan: Scenario, rng: Random) -> Scenario:
+    """Loads as :func:`loads`, with one load that is left in the middle, and begun anew while its tasks still live."""
+    plan = loads(plan, rng)
+    return replace(plan, transactions=40, incidents=(*plan.incidents, Incident(0.0, "leave load", 1, 0.0)))
+
+
+def late_copy(plan: Scenario, rng: Random) -> Scenario:
+    """Loads as :func:`loads`; a copy of a table that is loaded again goes on when another task has done its step."""
+    plan = loads(plan, rng)
+    more = replace(plan.more, loads=("load", f"reload {LATE_TABLE}"))
+    return replace(plan, transactions=40, incidents=(*plan.incidents, Incident(0.0, "late copy", 1, 0.0)), more=more)
 
 
 def given_up(plan: Scenario, rng: Random) -> Scenario:

@@ -77,6 +77,20 @@ def in_items(plan: Scenario, rng: Random) -> Scenario:
     return replace(held, rates=rates, more=more)
 
 
+def repaired(plan: Scenario, rng: Random) -> Scenario:
+    """Repairs rows while units go on, and kills and freezes owners of the log."""
+    until = rng.choice((30.0, 50.0))
+    incidents = tuple(Incident(rng.uniform(3.0, until), rng.choice(("kill", "kill", "freeze")), OWNER,
+                               rng.choice((6.0, 15.0))) for _ in range(rng.choice((1, 2, 4))))  # fmt: skip
+    kinds = ("unsent", "unanswered", "late", "resent", "kill_before", "kill_after")
+    rates = {kind: 0.003 for kind in kinds if rng.random() < 0.4}
+    style = replace(plan.style, ordinals=True, numbers=True, befores=True, cascades_told=True, deletes_told=True,
+                    ends=True)  # fmt: skip
+    repairs = tuple(sorted(rng.uniform(3.0, until) for _ in range(12)))
+    return replace(plan, until=until, transactions=40, daemons=2, hosts=5, spread=True, one_worker=False, style=style,
+                   rates=rates, incidents=incidents, more=replace(plan.more, repairs=repairs, grace=0.0))  # fmt: skip
+
+
 MANY_NAMES: Final = 10_000
 """More than a long history has: a part that comes late, without its end, must not begin a forgotten unit anew."""
 

@@ -40,6 +40,10 @@ _STATE: Final = """
            (SELECT count(*) FROM kainite_held_delta),
            (SELECT coalesce(json_agg(convalidated), '[]') FROM pg_constraint WHERE contype = 'f'),
            to_regclass('journal') IS NOT NULL"""
+_LATER: Final = """
+    SELECT EXISTS (SELECT FROM kainite_load WHERE log_partition = %s AND generation > %s AND snapshot IS NOT NULL)"""
+_DONE: Final = """
+    SELECT EXISTS (SELECT FROM kainite_load_step WHERE log_partition = %s AND step = %s AND done_at IS NOT NULL)"""
 _ROWS: Final = "(SELECT coalesce(json_agg(json_build_array({0}) ORDER BY {0}), '[]') FROM {1})"
 
 
@@ -162,6 +166,14 @@ class LoadOracle:
     def holds(self) -> bool:
         """Tells whether changes of a table that is loaded by itself are held."""
         return bool(_one(self.connection.execute("SELECT count(*) FROM kainite_held_delta"))[0])
+
+    def has_steps_of_a_load_after(self, name: str, generation: int) -> bool:
+        """Tells whether a later load than that of a generation has its point, and so its steps."""
+        return bool(_one(self.connection.execute(_LATER, (name, generation)))[0])
+
+    def has_done(self, name: str, step: int) -> bool:
+        """Tells whether a step of a load is done."""
+        return bool(_one(self.connection.execute(_DONE, (name, step)))[0])
 
     def missing(self) -> str | None:
         """Returns what is left to be done; None where the target is as of the last transaction."""

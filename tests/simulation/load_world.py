@@ -44,6 +44,7 @@ from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, run_step
 from kainite_spark.targets.opening import open_target
 from simulation.faults import Faults
+from simulation.held_copies import HeldCopies
 from simulation.hosts import Hosts
 from simulation.load_edges import SOURCE, LoadSource
 from simulation.load_source import DDL, LoadHistory, LoadOracle
@@ -81,7 +82,7 @@ def _server() -> tuple[str, Catalogue]:
         for statement in (*ledger.CREATE, *table_ledger.CREATE):
             connection.execute(statement.encode())
     target = open_target(url, catalogue)
-    target.prepare(catalogue)
+    target.prepare(LOG, catalogue)
     target.close()
     return url, catalogue
 
@@ -105,6 +106,7 @@ class LoadWorld:
             self._hub, self._faults, self._hosts.process, self._history, self._added, self._url, self._log
         )
         self._before = 0
+        self._held = HeldCopies(self._hub, lambda: self._oracle, lambda: self._hosts.running[1].kill())
         self._names = itertools.count(1)
         self._settled = False
 
@@ -164,21 +166,23 @@ class LoadWorld:
 
     def _carry_out(self, process: Process, stop: SimEvent) -> None:
         what, _, table = self._commands[0].partition(" ")
-        steps: Any = LoadSteps(self._hub, self._faults, process, self._hosts.process)
+        steps: Any = LoadSteps(self._hub, self._faults, process, self._hosts.process, self._held.begins)
         halt: Any = stop
+        left = self._held.is_left()
         with target_session(self._url, "kainite load driver") as connection:
             if table:
                 own = TableLoadJob(
                     self._ends, ("public", table), connection, steps, self._open().connect,
                     functools.partial(self._make, table), functools.partial(self._publish, table), halt,
-                ).run()  # fmt: skip
+                ).run(anew=left)  # fmt: skip
                 live = own.state is OwnLoadState.LIVE
             else:
                 found = found_load(connection, LOG)
                 begun = 0 if found is None else found.generation
                 self._before = self._before or begun
                 job = LoadJob(self._ends, connection, steps, lambda: self._catalogue, halt)
-                live = job.run(anew=what == "anew" and begun == self._before).state is LoadState.LIVE
+                anew = left or (what == "anew" and begun == self._before)
+                live = job.run(anew=anew).state is LoadState.LIVE
         if live:
             self._commands.pop(0)
             self._before = 0
@@ -228,6 +232,10 @@ class LoadWorld:
             living[-1].kill()
         if incident.what == "give up":
             self._give_up_next()
+        if incident.what == "leave load":
+            self._held.leave_next()
+        if incident.what == "late copy":
+            self._held.delay_next()
 
     def _give_up_next(self) -> None:
         """Kills the driver as soon as something is held, and has the apply job give its table up at once."""
@@ -273,8 +281,12 @@ class LoadSteps:
 
     parallelism = 2
 
-    def __init__(self, hub: Hub, faults: Faults, driver: Process, new_process: Callable[[str], Process]) -> None:
+    def __init__(
+        self, hub: Hub, faults: Faults, driver: Process, new_process: Callable[[str], Process],
+        begins: Callable[[LoadTask, int, Process], None],
+    ) -> None:  # fmt: skip
         self._hub = hub
+        self._begins = begins
         self._faults = faults
         self._driver = driver
         self._new_process = new_process
@@ -305,4 +317,5 @@ class LoadSteps:
 
         process.on_death.append(lambda: hub.after(0.5, lambda: told(None), self._driver))
         hub.after(self._faults.between(2.0, 12.0, "patience", process.name), lambda: told(None), self._driver)
+        self._begins(task, step, process)
         hub.spawn(process, work)

@@ -36,6 +36,7 @@ from simulation.mutations_items import ON_ITEMS
 from simulation.mutations_leases import OF_LEASES
 from simulation.mutations_loads import OF_LOADS
 from simulation.mutations_odd import AGAINST_ODD_UNITS
+from simulation.mutations_repairs import OF_REPAIRS
 from simulation.mutations_stream import OF_THE_STREAM, RARELY_SEEN
 from simulation.mutations_target import OF_THE_TARGET
 from simulation.mutations_time import OF_LONG_WORK
@@ -556,6 +557,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *OF_LEASES,
     *OF_THE_TARGET,
     *OF_LOADS,
+    *OF_REPAIRS,
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (

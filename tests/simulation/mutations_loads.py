@@ -75,7 +75,9 @@ def _passed_at_once(_: Any) -> Any:
 
 
 OF_LOADS: tuple[Mutation, ...] = (
-    Mutation("a range is copied once", f"{_LEDGER}:CLAIM", _without("AND done_at IS NULL"), 40, aim=LOADS),
+    Mutation("a range is copied once", f"{_LEDGER}:CLAIM", _without("AND done_at IS NULL"), 10, aim="late copies"),
+    Mutation("a range is copied under its own load", f"{_LEDGER}:HOLD",
+             _without("generation = %s", "generation >= %s"), 10, aim="loads left"),
     Mutation("a load shuts the apply job out", f"{_LEDGER}:CLOSE_FENCE", _without("9223372036854775807", "-1"), 40,
              aim=LOADS),
     Mutation("nobody applies before a load is live",

@@ -290,7 +290,7 @@ class Operator:
     def _look(self) -> None:
         store = self._world.store
         self._hear()
-        asked = {request["uow"] for _, request in store.read_requests("0")}
+        asked = {request.get("uow") for _, request in store.read_requests("0")}
         units = load_units(store, "0", low_water_mark(store, "0")).units.values()
         for unit in units:
             if unit.status is not UnitStatus.FAILED or unit.uow in asked:

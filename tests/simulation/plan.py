@@ -128,6 +128,7 @@ class More:
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
         two_targets: transactions write to a second target too, which has apply jobs of its own.
         loads: commands that load a target, in place of all else: ``load``, ``anew``, ``reload TABLE``, ``add TABLE``.
+        repairs: when rows of the target are repaired, seconds.
     """
 
     prefix: bool = False
@@ -167,6 +168,7 @@ class More:
     programs: Programs | None = None
     two_targets: bool = False
     loads: tuple[str, ...] = ()
+    repairs: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,8 +98,8 @@ class SimTarget:
     def connect(self) -> SimSession:
         return SimSession(self.target, self._effects, self._process, self._seen, self._limits, self._gate)
 
-    def prepare(self, catalogue: Any) -> None:
-        self.target.prepare(catalogue)
+    def prepare(self, log_partition: str, catalogue: Any) -> None:
+        self.target.prepare(log_partition, catalogue)
 
     def close(self) -> None:
         """Does nothing: each call has a connection of its own."""

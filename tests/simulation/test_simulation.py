@@ -66,6 +66,8 @@ QUICK = (
     "a lock failure names what is durable",
     "a unit before the copy is left out",
     "changes of a table that is loaded are held",
+    "a range is copied under its own load",
+    "a repair never puts an older value over a newer one",
 )
 """Mutations that the first few seeds find, of several kinds."""
 
@@ -100,6 +102,17 @@ def test_each_schedule_of_loads_ends_as_promised() -> None:
 @pytest.mark.timeout(300)
 def test_each_schedule_with_a_table_that_is_given_up_ends_as_promised() -> None:
     assert "2 schedules" in simulate("--seed", "3", "--seed", "11", "--shrink", "0", "--aim", "tables given up")
+
+
+@pytest.mark.timeout(300)
+def test_each_schedule_with_a_load_that_is_left_or_a_late_copy_ends_as_promised() -> None:
+    assert "1 schedules" in simulate("--seed", "1", "--shrink", "0", "--aim", "loads left")
+    assert "1 schedules" in simulate("--seed", "3", "--shrink", "0", "--aim", "late copies")
+
+
+@pytest.mark.timeout(300)
+def test_each_schedule_with_repairs_ends_as_promised() -> None:
+    assert "2 schedules" in simulate("--seed", "0", "--seed", "4", "--shrink", "0", "--aim", "repairs")
 
 
 @pytest.mark.timeout(300)

@@ -594,6 +594,9 @@ TESTED: tuple[ShownByTest, ...] = (
             f"{TRIGGER_TESTS}::test_a_trigger_that_comes_later_stops_the_job_before_it_changes_anything"),
     _tested("triggers are refused", "kainite_spark.targets.hooks:HookPolicy.unwanted", answering([]),
             f"{TRIGGER_TESTS}::test_triggers_are_refused_at_the_start_and_named_with_what_they_do"),
+    _tested("triggers of what a cut-over handed over are not fired unmeant", f"{FIRING_HOOKS}:KnownHooks.check",
+            answering(None), "tests/kainite_spark/load/test_cutover.py"
+            "::test_a_cut_over_leaves_the_apply_job_of_another_log_in_the_same_database_at_work"),
     _tested("who gives a value up comes first", f"{STATEMENTS}.steps:Stepper.in_order", _as_it_came,
             f"{CONFORMANCE}/test_unnumbered_units.py::test_a_row_makes_room_for_another_in_each_order_of_arrival"),
     _tested("a cascade that the source tells is met", f"{STATEMENTS}.steps:Stepper.cascaded", answering([]),

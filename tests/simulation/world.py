@@ -38,6 +38,7 @@ from simulation.oracle import BrokenPromiseError, Oracle
 from simulation.parts import ApplyParts, edges, run_apply_job, run_daemon, settings_of
 from simulation.people import Operator, Producer, allowed
 from simulation.plan import Incident, Scenario
+from simulation.repairs import Repairs
 from simulation.runner import SimRunner
 from simulation.second_target import ASSIGNMENT, FIRST, SECOND, SecondTarget
 from simulation.several import SimStreams, unchanged
@@ -161,6 +162,7 @@ class World:
         for slot, at in enumerate(plan.more.changed[: plan.daemons]):
             self.hub.after(at, lambda slot=slot: self.hosts.running[slot].kill())  # type: ignore[misc]
         self.hosts.expect(self._reshard)
+        Repairs(self).begin()
         operator = Operator(self)
         operator.begin()
         self.hub.after(plan.healed, operator.heal)
@@ -241,9 +243,10 @@ class World:
         database.commit()
         database.close()
         catalogue = self._catalogue_now()
-        self._open(catalogue).prepare(catalogue)
+        self._open(catalogue).prepare("log/0", catalogue)
         if self.second is not None:
-            open_target(self.second.url, reflect(self.second.url)).prepare(reflect(self.second.url))
+            other = reflect(self.second.url)
+            open_target(self.second.url, other).prepare("log/0", other)
             self.marks = CommonMarks({FIRST: self.path, SECOND: self.second.path})
         self.oracle = Oracle(self.source, self.path, allowed(self.plan, self.source, self.producer.interrupted))
 

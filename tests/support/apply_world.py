@@ -61,7 +61,7 @@ class World:
             self.database.run(TABLES)
         self.catalogue = reflect(url, () if apply is None else apply.schemas)
         self.target: Target = open_target(self.database.target, self.catalogue, apply=apply)
-        self.target.prepare(self.catalogue)
+        self.target.prepare(ledger, self.catalogue)
         self.log = MainLog(store, Signing(self.catalogue), partition)
         self.stop = threading.Event()
         self.ledger = ledger

@@ -138,8 +138,8 @@ class MortalTarget:
     def connect(self) -> MortalSession:
         return MortalSession(self.inner.connect(), self.fate)
 
-    def prepare(self, catalogue: Catalogue) -> None:
-        self.inner.prepare(catalogue)
+    def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
+        self.inner.prepare(log_partition, catalogue)
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self.fate.effect("raise_generation", lambda: self.inner.raise_generation(log_partition, generation, mark))

@@ -45,7 +45,7 @@ FILL = f"""
 FOREIGN_KEYS = "SELECT conname, convalidated FROM pg_constraint WHERE contype = 'f'"
 _STATE = """
     SELECT n, (SELECT count(*) FROM journal), (SELECT coalesce(max(n), 0) FROM journal) FROM counter
-    WHERE (SELECT state FROM kainite_load WHERE log_partition = 'log/0') <> 'loading'"""
+    WHERE (SELECT state FROM kainite_load WHERE log_partition = %s) <> 'loading'"""
 DRIFT = "UPDATE account SET balance = 7 WHERE id % 7 = 0"
 
 
@@ -105,9 +105,8 @@ class LiveReplica:
 
     def look(self) -> None:
         """Looks at the tables that are never loaded by themselves: each consistent state is one that the source had."""
-        for count, notes, latest in self.loading.in_target(_STATE):
-            assert count == notes == latest
-            self.seen.append(count)
+        with psycopg.connect(self.loading.ends.target, autocommit=True) as connection:
+            self.seen.extend(look_at_counts(connection, LOG))
 
     def looking(self) -> None:
         while not self.over.is_set():
@@ -164,6 +163,16 @@ def live_replica(
         for thread in live.threads:
             thread.result()
         assert live.seen == sorted(live.seen)
+
+
+def look_at_counts(connection: psycopg.Connection, log_partition: str) -> Iterator[int]:
+    """Yields how many transactions of the traffic a target has; nothing while it is loaded.
+
+    Looks at the tables that are never loaded by themselves: each consistent state is one that the source had.
+    """
+    for count, notes, latest in connection.execute(_STATE, (log_partition,)):
+        assert count == notes == latest
+        yield count
 
 
 def session_with(url: str) -> PostgresSession:

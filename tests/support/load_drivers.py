@@ -166,7 +166,7 @@ def _kill_me() -> bool:
 def _load(work: Drive, steps: _ForkedSteps) -> None:
     catalogue = tables_of(work.target)
     with closing(open_target(work.target, catalogue, apply=ApplySettings())) as target:
-        target.prepare(catalogue)
+        target.prepare(work.ends.log_partition, catalogue)
     with psycopg.connect(work.target, autocommit=True) as connection:
         LoadJob(work.ends, connection, steps, partial(tables_of, work.target)).run(anew=work.anew)
 

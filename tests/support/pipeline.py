@@ -132,7 +132,7 @@ class Pipeline:
         catalogue = reflect(self.database.url)
         settings, ledger = ApplySettings(lease=60.0, idle=0.01), f"{self.table}/{self.partition}"
         with closing(open_target(self.database.url, catalogue)) as target:
-            target.prepare(catalogue)
+            target.prepare(ledger, catalogue)
             runner = InlineRunner(self.store, self.partition, target)
             yield ApplyEnvironment(settings, self.store, self.partition, "a job", target, runner, ledger)
 

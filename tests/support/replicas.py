@@ -79,7 +79,7 @@ class Loading:
         """Loads the target, as ``kainite replicate load`` does it."""
         catalogue = tables_of(self.ends.target)
         with closing(open_target(self.ends.target, catalogue, apply=ApplySettings())) as target:
-            target.prepare(catalogue)
+            target.prepare(self.ends.log_partition, catalogue)
         with psycopg.connect(self.ends.target, autocommit=True) as connection:
             job = LoadJob(
                 self.ends,

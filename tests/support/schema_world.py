@@ -61,7 +61,7 @@ class SchemaWorld:
         self._position = 0
         catalogue = self.load()
         target = open_target(database.url, catalogue)
-        target.prepare(catalogue)
+        target.prepare("log/0", catalogue)
         self._runner = InlineRunner(self.store, "0", target)
         self._current = CurrentTarget(
             self.load, lambda found: open_target(database.url, found), catalogue, interval=0.0

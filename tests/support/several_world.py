@@ -110,7 +110,7 @@ def _opened(name: str, database: Database, tables: str, targets: TableAssignment
     database.run(tables)
     catalogue = only(reflect(database.url), targets, name)
     target = open_target(database.target, catalogue)
-    target.prepare(catalogue)
+    target.prepare(f"log/0/{name}", catalogue)
     return OneTarget(name, database, catalogue, target)
 
 

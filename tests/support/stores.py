@@ -152,7 +152,7 @@ class Stores:
         catalogue = load_catalogue(None, self.database.target, schemas) or reflect(self.database.url, schemas)
         target = open_target(self.database.target, catalogue, apply=apply)
         self._targets.append(target)
-        target.prepare(catalogue)
+        target.prepare("0", catalogue)
         target.raise_generation("0", 1)
         target.begin_micro_batch(Fence("0", 1, 0))
         return Store(self.database, catalogue, target, self.session(target), Signatures(catalogue))

@@ -204,7 +204,22 @@ CUT_OVER: Final = """
     WHERE log_partition = %s AND state = 'live'
       AND NOT EXISTS (SELECT FROM kainite_load_table t WHERE t.log_partition = l.log_partition AND t.state <> 'live')"""
 
-IS_CUT_OVER: Final = "SELECT EXISTS (SELECT FROM kainite_load WHERE state = 'cut over')"
+IS_CUT_OVER: Final = "SELECT EXISTS (SELECT FROM kainite_load WHERE log_partition = %s AND state = 'cut over')"
+
+# The relations of loads: their tables, with partitions and heirs.
+RELATIONS: Final = """
+    WITH RECURSIVE loaded (log_partition, oid) AS (
+        SELECT log_partition, to_regclass(format('%%I.%%I', table_schema, table_name))::oid FROM kainite_load_table
+        UNION SELECT w.log_partition, i.inhrelid FROM pg_inherits i JOIN loaded w ON i.inhparent = w.oid
+    )
+    SELECT DISTINCT oid::bigint FROM loaded JOIN kainite_load l USING (log_partition)
+    WHERE oid IS NOT NULL AND (l.log_partition = %(log)s OR %(log)s::text IS NULL AND l.state = 'cut over')"""
+
+# Whether another log's apply job has a fence in the target, and has not been shut out by a cut-over.
+OTHERS_APPLY: Final = """
+    SELECT EXISTS (
+        SELECT FROM kainite_fence f WHERE f.log_partition <> %(log)s AND NOT EXISTS (
+            SELECT FROM kainite_load l WHERE l.log_partition = f.log_partition AND l.state = 'cut over'))"""
 
 # The snapshot is from before the statement's own transaction gets its id.
 MAKE_LIVE_AGAIN: Final = """

@@ -7,6 +7,9 @@
 In the last transaction of the target the apply job is shut out, the source is looked at once more, the triggers that
 Kainite has switched off are switched on, and the state becomes *cut over*; all or nothing.
 
+Where units of another log are applied in the same database, only the triggers of this replica's tables are switched on:
+the other apply job relies on the rest, and would refuse to go on.
+
 Invariants:
 
 1. The state is *cut over* only if all that committed in published tables of the source, up to a look in that
@@ -49,7 +52,8 @@ from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger
 from kainite.replicate.sequences import paired, set_forward
 from kainite_spark.targets.hooks import Hook
-from kainite_spark.targets.postgresql.hook_switch import switch_on
+from kainite_spark.targets.postgresql.hook_switch import switch_on, switched_off
+from kainite_spark.targets.postgresql.loaded_tables import loaded_relations, others_apply
 
 LOOK_S: Final = 0.5
 """Seconds between two looks at the log."""
@@ -73,11 +77,13 @@ class CutOverDone:
         position: the source's LSN up to which everything is in the target.
         sequences: the target's sequences that were set.
         triggers: the triggers and rules that were switched on.
+        still_off: those that stay switched off for the apply job of another log.
     """
 
     position: str
     sequences: tuple[str, ...]
     triggers: tuple[str, ...]
+    still_off: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +124,9 @@ class CutOver:
                     return None
                 with both_sessions(self.ends) as (source, target):
                     sequences = set_forward(source, target, paired(source, target))
-                triggers = ledger.cut_over(partial(_last, watch))
-        return CutOverDone(format_lsn(position), tuple(sequences), tuple(map(str, triggers)))
+                triggers = ledger.cut_over(partial(_last, watch, self.ends.log_partition))
+            still_off = tuple(map(str, switched_off(connection)))
+        return CutOverDone(format_lsn(position), tuple(sequences), tuple(map(str, triggers)), still_off)
 
     def _applied(self, watch: QuietSource) -> int | None:
         """Waits until all that has committed is applied; returns the LSN up to which it is, None where stopped."""
@@ -142,10 +149,11 @@ class CutOver:
         return marker.commit_lsn
 
 
-def _last(watch: QuietSource, target: psycopg.Connection) -> list[Hook]:
+def _last(watch: QuietSource, log_partition: str, target: psycopg.Connection) -> list[Hook]:
     """Looks at the source for the last time, then switches the target's triggers on; returns them."""
     watch.look()
-    return switch_on(target)
+    own = loaded_relations(target, log_partition) if others_apply(target, log_partition) else None
+    return switch_on(target, own)
 
 
 def _stuck(found: LogStanding) -> str:

@@ -109,10 +109,11 @@ class Target(Protocol):
     def connect(self) -> TargetSession:
         """Opens a connection; raises TargetUnavailableError."""
 
-    def prepare(self, catalogue: Catalogue) -> None:
+    def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         """Creates Kainite's own tables where they are missing; refuses tables that cannot be served.
 
         Args:
+            log_partition: the log's name in the target, of which units are to be applied.
             catalogue: the target's tables; empty for a loader that is told of none.
 
         Raises:

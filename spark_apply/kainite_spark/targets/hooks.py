@@ -32,11 +32,13 @@ class Hook:
         table: as deltas call it; with its schema where it is not in the catalogue.
         name: its own name.
         definition: the statement that makes it: timing, events and function.
+        handed_over: whether its table was handed over by a cut-over: others write there, and need it.
     """
 
     table: str
     name: str
     definition: str
+    handed_over: bool = False
 
     def __str__(self) -> str:
         return f"{self.table}: {' '.join(self.definition.split())}"
@@ -89,10 +91,16 @@ class HookPolicy:
         return cls(apply.triggers, frozenset(table.name for table in found.values() if table is not None))
 
     def unwanted(self, firing: Iterable[Hook]) -> list[Hook]:
-        """Returns the hooks that may not fire."""
-        if self.triggers is TargetTriggers.FIRE:
-            return []
-        return [hook for hook in firing if hook.table not in self.meant]
+        """Returns the hooks that may not fire, on whatever units may change."""
+        return [hook for hook in self._unmeant(firing) if not hook.handed_over]
+
+    def unwanted_when_changed(self, firing: Iterable[Hook]) -> list[Hook]:
+        """Returns the hooks that fire for others, and may not when units change what they stand on."""
+        return [hook for hook in self._unmeant(firing) if hook.handed_over]
+
+    def _unmeant(self, firing: Iterable[Hook]) -> list[Hook]:
+        fires = self.triggers is TargetTriggers.FIRE
+        return [hook for hook in firing if not (fires or hook.table in self.meant)]
 
 
 class HookSwitch(Protocol):
@@ -128,6 +136,16 @@ def refusal(unwanted: Collection[Hook]) -> str:
         "told already what its own did: "
         f"{listed}. Set targetTriggers=off to have them switched off in the target, name the tables where they are "
         "meant in targetTriggerTables, or set targetTriggers=fire"
+    )
+
+
+def refusal_of_change(table: str, unwanted: Collection[Hook]) -> str:
+    """Returns what is said of a change of a table that a cut-over has handed over, or that leads to one."""
+    listed = "; ".join(map(str, unwanted))
+    return (
+        f"a unit changes {table}, and triggers or rules fire of which a cut-over has handed the table over to others:"
+        f" {listed}. Disable them in the target where nobody else writes there, name the tables in targetTriggerTables,"
+        " or set targetTriggers=fire"
     )
 
 

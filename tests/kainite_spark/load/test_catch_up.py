@@ -50,7 +50,7 @@ def catching_up(target: psycopg.Connection, postgres: str) -> Iterator[CatchUp]:
     catalogue = reflect(postgres)
     with closing(open_target(postgres, catalogue)) as opened:
         assert isinstance(opened, PostgresTarget)
-        opened.prepare(catalogue)
+        opened.prepare("log/0", catalogue)
         load = TableLoad(target, "log/0", ("public", "item"))
         load.steps.create()
         load.begin()

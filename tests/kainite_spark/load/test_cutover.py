@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from kainite_spark.load.cutover import CutOver, CutOverDone
 from kainite_spark.targets.opening import open_target
 from support.replica import Replica, replica
 from support.replicas import LOG, Loading
+from support.stores import Database, Stores
 from support.waiting import eventually
 
 TABLES = """
@@ -39,6 +40,10 @@ WRITES = (
     "INSERT INTO line (item_id) SELECT id FROM item",
     "SELECT nextval('ticket'), nextval('ticket')",
 )
+OF_ANOTHER_LOG = """
+    CREATE TABLE parcel (id int PRIMARY KEY, name text);
+    CREATE TRIGGER twice BEFORE INSERT ON parcel FOR EACH ROW EXECUTE FUNCTION shout();
+"""
 OFF = ApplySettings(triggers=TargetTriggers.OFF)
 
 
@@ -84,7 +89,7 @@ def followed(source: SourceSlot, target: str) -> Iterator[Followed]:
         world.load()
         catalogue = reflect(target)
         opened = open_target(target, catalogue, apply=OFF)
-        opened.prepare(catalogue)
+        opened.prepare(LOG, catalogue)
         opened.close()
         world.in_source(*WRITES)
         made.catch_up(2)
@@ -116,7 +121,7 @@ def test_nobody_applies_and_no_load_empties_a_target_that_was_cut_over(source: S
         with pytest.raises(TargetUnavailableError, match="was cut over"):
             target.raise_generation(LOG, 99)
         off = open_target(postgres, reflect(postgres), apply=OFF)
-        off.prepare(reflect(postgres))  # as an apply job does that a service manager starts again
+        off.prepare(LOG, reflect(postgres))  # as an apply job does that a service manager starts again
         off.close()
         assert replica.world.in_target("SELECT tgenabled FROM pg_trigger WHERE tgname = 'loud'") == [("O",)]
         with pytest.raises(CatalogueError, match="others may have written in it"):
@@ -131,6 +136,42 @@ def test_nobody_applies_and_no_load_empties_a_target_that_was_cut_over(source: S
         target.raise_generation(LOG, 99)
         target.close()
         assert replica.state() is LoadState.LIVE
+
+
+def test_a_cut_over_leaves_the_apply_job_of_another_log_in_the_same_database_at_work(
+    source: SourceSlot, postgres: str
+) -> None:
+    enabled = "SELECT tgname::text, tgenabled::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1"
+    with followed(source, postgres) as replica, closing(Stores(Database(postgres))) as stores:
+        other = stores.open(OF_ANOTHER_LOG, apply=OFF)
+        assert replica.world.in_target(enabled) == [("loud", "D"), ("twice", "D")]
+        assert other.statuses(other.unit(1, other.insert("parcel", id=1, name="a"))) == ["committed"]
+
+        done = replica.cut_over()
+        assert done is not None
+        assert (["loud" in each for each in done.triggers], ["twice" in each for each in done.still_off]) == (
+            [True],
+            [True],
+        )
+        assert replica.world.in_target(enabled) == [("loud", "O"), ("twice", "D")]
+        assert other.statuses(other.unit(2, other.insert("parcel", id=2, name="b"))) == ["committed"]
+
+        for tid, policy in enumerate(TargetTriggers, 3):  # the other log's apply job is started again
+            again = stores.open("", apply=ApplySettings(triggers=policy))
+            assert again.statuses(again.unit(tid, again.insert("parcel", id=tid, name="c"))) == ["committed"]
+            of_others = again.unit(100 + tid, again.update("item", {"id": 1}, name="x"))
+            if policy is TargetTriggers.FIRE:
+                assert again.statuses(of_others) == ["committed"]
+            else:
+                with pytest.raises(TargetError, match=r"a unit changes item, and triggers or rules fire .* loud"):
+                    again.session.apply(again.fence, [of_others])
+        assert replica.world.in_target(enabled) == [("loud", "O"), ("twice", "D")]
+        assert replica.world.in_target("SELECT DISTINCT name FROM parcel ORDER BY 1") == [("a",), ("b",), ("c",)]
+
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            LoadLedger(connection, LOG).make_live_again()
+        with pytest.raises(CatalogueError, match="loud"):  # it is a replica again, whose triggers have fired already
+            stores.open("")
 
 
 def test_a_cut_over_that_is_taken_back_tells_whether_anybody_can_have_written(

@@ -102,7 +102,7 @@ def agree(tmp_path: Path, url: str, expected: str, more: str = "") -> None:
         closing(open_target(url, reflect(url), apply=ApplySettings(triggers=triggers))) as target,
         pytest.raises(CatalogueError) as refused,
     ):
-        target.prepare(reflect(url))
+        target.prepare("0", reflect(url))
     assert found["why_refused"] == str(refused.value)
     assert expected in str(refused.value)
 

@@ -131,7 +131,7 @@ class ExecTarget:
         session.open()
         return session
 
-    def prepare(self, catalogue: Catalogue) -> None:
+    def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         Schema.of(catalogue)
         self._own.ask(say.prepare())
 

@@ -55,7 +55,7 @@ class MariadbTarget:
         session.open()
         return session
 
-    def prepare(self, catalogue: Catalogue) -> None:
+    def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         Schema.of(catalogue)
         with self._connection() as connection:
             send(connection, ledger.CREATE)

@@ -8,6 +8,10 @@ the session begins again with what it reads then.
 Whether a hook fires depends on how it is enabled, and on ``session_replication_role``, which a role or a database may
 set. What a change of a table may fire is what stands on the table, on its partitions and heirs, on what these are part
 of, and on all that foreign keys with actions reach from there, also outside of the catalogue.
+
+Tables that the cut-over of another log's replica has handed over may be in the catalogue too, since that is of the
+whole database. Their hooks fire for those who write there now, and are not switched off. They keep no apply job from
+its work, but a unit that would fire one which may not is refused with the whole job (:meth:`KnownHooks.check`).
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from psycopg.rows import namedtuple_row
 
 from kainite.base.errors import TargetError
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal
+from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, refusal_of_change
+from kainite_spark.targets.postgresql.loaded_tables import handed_over
 from kainite_spark.targets.postgresql.rendering import table_name
 
 _REACH: Final = """
@@ -123,9 +128,10 @@ def reached(connection: psycopg.Connection, catalogue: Catalogue) -> ReachedTabl
 
 def firing(connection: psycopg.Connection, where: ReachedTables) -> Mapping[FiringHook, frozenset[str]]:
     """Asks which hooks fire; returns them with the tables of the catalogue of which a change fires them."""
+    given = handed_over(connection)
     return {
         FiringHook(
-            Hook(where.own.get(row.oid, row.relation), row.name, row.definition),
+            Hook(where.own.get(row.oid, row.relation), row.name, row.definition, row.oid in given),
             row.relation,
             row.kind,
             row.state,
@@ -158,6 +164,7 @@ class KnownHooks:
     catalogue: Catalogue
     policy: HookPolicy
     _found: FoundHooks | None = None
+    _guarded: Mapping[str, tuple[Hook, ...]] = field(default_factory=dict)
     _oids: list[int] = field(default_factory=list)
     _print: str = ""
     _deferred: str = ""
@@ -176,13 +183,24 @@ class KnownHooks:
         if self._found is None:
             where = reached(connection, self.catalogue)
             self._oids, self._print = where.oids, _told(self._asked(connection, where.oids))
-            found = found_hooks(firing(connection, where))
+            fire = firing(connection, where)
+            found = found_hooks(fire)
             if unwanted := self.policy.unwanted(found.firing):
                 raise TargetError(refusal(unwanted))
             if found.deferrable:
                 self._deferred = _told(connection.execute(_DEFERRED.encode()))
+            self._guarded = _guarded(fire, self.policy)
             self._found = found
         return self._found
+
+    def check(self, table: str) -> None:
+        """Checks that a change of a table of the catalogue fires nothing of others that may not.
+
+        Raises:
+            TargetError: it does.
+        """
+        if unwanted := self._guarded.get(table):
+            raise TargetError(refusal_of_change(table, unwanted))
 
     def settle(self, connection: psycopg.Connection, *, cyclic: bool) -> None:
         """Lets triggers that wait for the commit fire, as the commit of a unit alone would.
@@ -213,6 +231,16 @@ class KnownHooks:
     @staticmethod
     def _asked(connection: psycopg.Connection, oids: list[int]) -> psycopg.Cursor:
         return connection.execute(_PRINT, {"oids": oids})
+
+
+def _guarded(fire: Mapping[FiringHook, frozenset[str]], policy: HookPolicy) -> Mapping[str, tuple[Hook, ...]]:
+    """Returns the hooks of others that may not fire, by the tables of the catalogue of which a change fires them."""
+    unwanted = set(policy.unwanted_when_changed(each.hook for each in fire))
+    found: defaultdict[str, list[Hook]] = defaultdict(list)
+    for each, names in fire.items():
+        for name in names if each.hook in unwanted else ():
+            found[name].append(each.hook)
+    return {name: tuple(sorted(hooks)) for name, hooks in found.items()}
 
 
 def _told(answer: psycopg.Cursor) -> str:

@@ -39,6 +39,10 @@ _NOTE: Final = f"""
     INSERT INTO {_TABLE} (relation, kind, name, state, called, definition) VALUES (%s, %s, %s, %s, %s, %s)
     ON CONFLICT (relation, kind, name) DO UPDATE SET state = excluded.state, definition = excluded.definition"""
 
+_FORGET: Final = f"DELETE FROM {_TABLE} WHERE relation = %s AND kind = %s AND name = %s"
+
+_OID: Final = "SELECT to_regclass(%s)::oid::bigint"
+
 _THERE: Final = f"SELECT to_regclass('{_TABLE}') IS NOT NULL"
 
 _NOTED: Final = f"SELECT relation, kind, name, state, called, definition FROM {_TABLE} ORDER BY relation, kind, name"
@@ -86,15 +90,23 @@ def not_ours_to_disable(found: Iterable[FiringHook], unwanted: Collection[Hook])
     return f"targetTriggers=off: the target's role must be owner of {tables}. The owner can do it: {statements}"
 
 
-def switch_on(connection: psycopg.Connection) -> list[Hook]:
-    """Enables what :func:`switch_off` has disabled, as it was; returns it. The caller commits."""
+def switch_on(connection: psycopg.Connection, only: Collection[int] | None = None) -> list[Hook]:
+    """Enables what :func:`switch_off` has disabled, as it was; returns it. The caller commits.
+
+    Args:
+        connection: a session with the target.
+        only: the ids of the relations whose hooks are enabled; all without it.
+    """
     done = []
     for relation, kind, name, state, called, definition in _noted(connection):
+        if only is not None and _oid(connection, relation) not in only:
+            continue
         names = {"relation": relation, "kind": kind, "name": name}
         if _is_true(connection.execute(_DISABLED, names)):
             connection.execute(f"ALTER TABLE {relation} {_ENABLE[state]} {kind} {_quoted(name)}".encode())
             done.append(Hook(called, name, definition))
-    if _is_true(connection.execute(_THERE.encode())):
+        connection.execute(_FORGET.encode(), (relation, kind, name))
+    if _is_true(connection.execute(_THERE.encode())) and not _noted(connection):
         connection.execute(f"DROP TABLE {_TABLE}".encode())
     return done
 
@@ -102,6 +114,11 @@ def switch_on(connection: psycopg.Connection) -> list[Hook]:
 def switched_off(connection: psycopg.Connection) -> list[Hook]:
     """Returns the hooks that Kainite has disabled."""
     return [Hook(called, name, definition) for _, _, name, _, called, definition in _noted(connection)]
+
+
+def _oid(connection: psycopg.Connection, relation: str) -> int | None:
+    row = connection.execute(_OID, (relation,)).fetchone()
+    return None if row is None else row[0]
 
 
 def _noted(connection: psycopg.Connection) -> Sequence[Any]:

@@ -228,11 +228,29 @@ def refuse_while_loading(connection: psycopg.Connection, log_partition: str) -> 
         )
 
 
-def is_cut_over(connection: psycopg.Connection) -> bool:
-    """Tells whether the target was cut over, for whichever log: others write in it, and need its triggers."""
+def is_cut_over(connection: psycopg.Connection, log_partition: str) -> bool:
+    """Tells whether a log's replica was cut over: others write in it, and need its triggers."""
     if not _is_there(connection):
         return False
-    row = connection.execute(ledger.IS_CUT_OVER).fetchone()
+    row = connection.execute(ledger.IS_CUT_OVER, (log_partition,)).fetchone()
+    return row is not None and bool(row[0])
+
+
+def handed_over(connection: psycopg.Connection) -> frozenset[int]:
+    """Returns the ids of the relations that cut-overs have handed over, of whichever log."""
+    if not _is_there(connection):
+        return frozenset()
+    return frozenset(oid for (oid,) in connection.execute(ledger.RELATIONS, {"log": None}))
+
+
+def loaded_relations(connection: psycopg.Connection, log_partition: str) -> frozenset[int]:
+    """Returns the ids of the relations that a log's load has; the ledgers are there."""
+    return frozenset(oid for (oid,) in connection.execute(ledger.RELATIONS, {"log": log_partition}))
+
+
+def others_apply(connection: psycopg.Connection, log_partition: str) -> bool:
+    """Tells whether another log's units are applied in the target, where a load has made the ledgers."""
+    row = connection.execute(ledger.OTHERS_APPLY, {"log": log_partition}).fetchone()
     return row is not None and bool(row[0])
 
 

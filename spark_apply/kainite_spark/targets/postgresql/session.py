@@ -199,6 +199,7 @@ class PostgresSession:
             connection.execute("SET CONSTRAINTS ALL DEFERRED")
         for statement in statements if 0 < claim.size <= MOST_BYTES else _cut(statements):
             shape = statement.shape
+            self._hooks.check(shape.table)
             sql = self._sql.get(shape)
             if sql is None:
                 table = self._types.table(connection, self._schema.catalogue.tables[shape.table])

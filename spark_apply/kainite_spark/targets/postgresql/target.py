@@ -62,7 +62,7 @@ class PostgresTarget:
         session.open()
         return session
 
-    def prepare(self, catalogue: Catalogue) -> None:
+    def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         Schema.of(catalogue)
         self._tell_pooler()
         with self._transaction() as connection:
@@ -74,7 +74,7 @@ class PostgresTarget:
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
             check_own_columns(connection, (ledger.CREATE_APPLIED, ledger.CREATE_FENCE))
-            self._look_at_hooks(connection)
+            self._look_at_hooks(connection, log_partition)
 
     def hooks(self) -> FoundHooks:
         with self._transaction() as connection:
@@ -99,12 +99,13 @@ class PostgresTarget:
         if pooled:
             event(_LOG, logging.WARNING, "the target is behind a pooler in transaction mode", remedy=OWN_POOL)
 
-    def _look_at_hooks(self, connection: psycopg.Connection) -> None:
+    def _look_at_hooks(self, connection: psycopg.Connection, log_partition: str) -> None:
         """Switches off what may not fire, if the policy says so; refuses what is left of it.
 
-        Of a target that was cut over nothing is touched: whoever begins there is refused by its fence.
+        Of a replica that was cut over nothing is touched: whoever begins there is refused by its fence. Of a replica of
+        another log in the same database that was cut over, nothing is refused: its triggers fire for others.
         """
-        if is_cut_over(connection):
+        if is_cut_over(connection, log_partition):
             return
         where = reached(connection, self.schema.catalogue)
         if self.policy.triggers is TargetTriggers.OFF:

@@ -132,7 +132,7 @@ class SqliteTarget:
     def connect(self) -> SqliteSession:
         return SqliteSession(self.path, self.schema, self.policy)
 
-    def prepare(self, catalogue: Catalogue) -> None:
+    def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         Schema.of(catalogue)
         with self._transaction() as connection:
             connection.execute(ledger.CREATE_APPLIED)

@@ -46,7 +46,7 @@ def test_an_apply_job_does_not_begin_on_an_earlier_fence(postgres: str) -> None:
     target = open_target(postgres, catalogue)
     mend = "ALTER TABLE kainite_fence ADD COLUMN tables bigint NOT NULL DEFAULT 0"
     with pytest.raises(CatalogueError, match=re.escape(mend)):
-        target.prepare(catalogue)
+        target.prepare("0", catalogue)
     run(postgres, mend)
-    target.prepare(catalogue)
+    target.prepare("0", catalogue)
     target.close()

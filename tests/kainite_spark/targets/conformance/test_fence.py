@@ -131,7 +131,7 @@ def test_a_unit_that_somebody_acknowledged_meanwhile_is_no_failure(shop: Store) 
 
 
 def test_preparing_twice_keeps_everything(shop: Store) -> None:
-    shop.target.prepare(shop.catalogue)
+    shop.target.prepare("0", shop.catalogue)
     assert shop.acknowledged() == [0]
 
 

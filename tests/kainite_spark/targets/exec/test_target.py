@@ -197,7 +197,7 @@ def test_a_unit_that_holds_a_marker_is_refused_alone(world: World) -> None:
 def test_the_least_loader_loads(tmp_path: Path) -> None:
     book = tmp_path / "book.txt"
     with closing(open_target(least_loader(tmp_path, book), None)) as target:
-        target.prepare(Catalogue({}))
+        target.prepare("log/0", Catalogue({}))
         target.raise_generation("log/0", 1)
         target.begin_micro_batch(FENCE)
         with closing(target.connect()) as session:
@@ -240,7 +240,7 @@ def test_a_program_that_cannot_be_run_is_a_wrong_setting(command: str, message: 
 def test_a_target_travels_to_tasks_and_leaves_its_loader_behind(tmp_path: Path) -> None:
     database = tmp_path / "t.db"
     with closing(open_target(documented_loader(tmp_path, database), None)) as target:
-        target.prepare(Catalogue({}))
+        target.prepare("log/0", Catalogue({}))
         travelled = pickle.loads(pickle.dumps(target))
         with closing(travelled.connect()) as session:
             assert session.applied("log/0", [1]) == set()

@@ -17,7 +17,7 @@ def test_the_logs_whose_jobs_were_let_in_are_named(mariadb: str, mariadb_server:
     run_script(mariadb, "CREATE TABLE good (id int PRIMARY KEY)")
     catalogue = reflect(mariadb, [])
     with closing(open_target(mariadb, catalogue)) as target:
-        target.prepare(catalogue)
+        target.prepare("log/0", catalogue)
         for log in ("log/us", "log/eu", "log/us"):
             target.raise_generation(log, 1)
     assert logs_in(mariadb) == ("log/eu", "log/us")

@@ -79,7 +79,7 @@ def test_a_locked_row_is_waited_for_no_longer_than_elsewhere(store: Store, postg
 def test_the_start_tells_it_once(store: Store, postgres: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.clear()
     with caplog.at_level(logging.WARNING):
-        store.target.prepare(store.catalogue)
+        store.target.prepare("0", store.catalogue)
     [told] = [record for record in caplog.records if record.getMessage() == TOLD]
     assert told.levelno == logging.WARNING
     caplog.clear()

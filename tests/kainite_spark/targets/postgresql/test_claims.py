@@ -44,7 +44,7 @@ def session(target: psycopg.Connection, postgres: str) -> Iterator[PostgresSessi
     catalogue = reflect(postgres)
     with closing(open_target(postgres, catalogue)) as opened:
         assert isinstance(opened, PostgresTarget)
-        opened.prepare(catalogue)
+        opened.prepare("log/0", catalogue)
         opened.raise_generation("log/0", 1)
         opened.begin_micro_batch(FENCE)
         with closing(opened.connect()) as session:

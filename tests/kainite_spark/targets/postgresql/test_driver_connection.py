@@ -74,14 +74,14 @@ def test_an_error_closes_the_connection_without_a_commit() -> None:
 
 def test_a_target_that_goes_to_a_task_leaves_its_connection_behind(postgres: str) -> None:
     target = open_target(postgres, Catalogue({}))
-    target.prepare(Catalogue({}))
+    target.prepare("log/0", Catalogue({}))
     assert pickle.loads(pickle.dumps(target)) == target
     target.close()
 
 
 def test_a_connection_that_was_cut_is_replaced_by_the_next_try(postgres: str) -> None:
     target = open_target(postgres, Catalogue({}))
-    target.prepare(Catalogue({}))
+    target.prepare("log/0", Catalogue({}))
     target.raise_generation("cut", 1)
     with psycopg.connect(postgres, autocommit=True) as other:
         other.execute(

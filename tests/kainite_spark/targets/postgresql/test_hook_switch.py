@@ -127,7 +127,7 @@ def test_who_does_not_own_the_table_is_told_what_the_owner_can_do(postgres: str)
         with pytest.raises(
             CatalogueError, match=r"targetTriggers=off: the target.s role must be owner .* ALTER TABLE .* DISABLE"
         ):
-            target.prepare(reflect(postgres))
+            target.prepare("0", reflect(postgres))
         target.close()
     finally:
         with psycopg.connect(postgres, autocommit=True) as admin:

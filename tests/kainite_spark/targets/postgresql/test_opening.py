@@ -24,7 +24,7 @@ def test_every_spelling_of_the_scheme_opens_the_address_that_libpq_takes() -> No
 )
 def test_an_address_that_a_driver_would_quote_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        open_target(url, SHOP).prepare(SHOP)
+        open_target(url, SHOP).prepare("0", SHOP)
     assert "ador" not in "".join(traceback.format_exception(refused.value))
 
 
@@ -32,6 +32,6 @@ def test_what_the_server_says_of_a_secret_is_hidden(postgres: str) -> None:
     learn(["sEcret-of-9-kinds"])
     target = open_target(f"{postgres}&options=-c%20search_path%3Dpublic&application_name=sEcret-of-9-kinds", SHOP)
     with pytest.raises(TargetError) as failed:
-        open_target(postgres.replace("/test_", "/sEcret-of-9-kinds_"), SHOP).prepare(SHOP)
+        open_target(postgres.replace("/test_", "/sEcret-of-9-kinds_"), SHOP).prepare("0", SHOP)
     assert "sEcret" not in str(failed.value)
-    target.prepare(SHOP)
+    target.prepare("0", SHOP)

@@ -19,7 +19,7 @@ def let_in(url: str, *logs: str) -> None:
         admin.execute("CREATE TABLE good (id int PRIMARY KEY)")
     catalogue = reflect(url, [])
     with closing(open_target(url, catalogue)) as target:
-        target.prepare(catalogue)
+        target.prepare("log/0", catalogue)
         for log in logs:
             target.raise_generation(log, 1)
 

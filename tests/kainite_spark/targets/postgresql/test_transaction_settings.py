@@ -68,7 +68,7 @@ def test_a_role_with_settings_of_its_own_finds_the_tables_on_its_path(
     mine = Stores(Database(f"{postgres}&user={role}"))
     try:
         target = open_target(mine.database.url, stores.open("").catalogue)
-        target.prepare(stores.open("").catalogue)
+        target.prepare("0", stores.open("").catalogue)
         target.raise_generation("0", 9)
         target.close()
         assert stores.database.rows("SELECT generation FROM own.kainite_fence") == [(9,)]
