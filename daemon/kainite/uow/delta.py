@@ -130,7 +130,7 @@ class Delta:
         return fields
 
 
-class UnitEnd(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class UnitEnd(msgspec.Struct, frozen=True, array_like=True):
     """The end of a unit: how many deltas it has in all, and its number and kind if the source gives them."""
 
     count: int

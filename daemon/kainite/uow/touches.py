@@ -14,7 +14,7 @@ import msgspec
 from kainite.uow.scheme import merged
 
 
-class Touched(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Touched(msgspec.Struct, frozen=True, array_like=True):
     """The rows and tables that deltas touch.
 
     Attributes:
@@ -39,7 +39,7 @@ class Touched(msgspec.Struct, frozen=True, array_like=True, gc=False):
 NOTHING: Final = Touched()
 
 
-class TouchedSoFar(msgspec.Struct, array_like=True, gc=False):
+class TouchedSoFar(msgspec.Struct, array_like=True):
     """What the deltas touch of a unit that still collects; grows in place, so that a part costs what is in it.
 
     Attributes:

@@ -32,7 +32,7 @@ Word: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
 SignedWord: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 31), lt=1 << 31)]
 
 
-class BlobSize(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+class BlobSize(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A blob of the payload.
 
     Attributes:
@@ -46,7 +46,7 @@ class BlobSize(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_un
     size: Annotated[int, msgspec.Meta(ge=0, le=MAX_BLOB)]
 
 
-class IndexRecord(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+class IndexRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """An entry without its data.
 
     Attributes:

@@ -16,7 +16,7 @@ MOST_CAUSES: Final = 100
 """The most causes, and the most misfits, that an open unit keeps: people read the first, and each was logged."""
 
 
-class OpenUnit(msgspec.Struct, array_like=True, gc=False):
+class OpenUnit(msgspec.Struct, array_like=True):
     """A unit whose deltas or end are still to come.
 
     Attributes:
