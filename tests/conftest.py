@@ -114,7 +114,7 @@ def postgres(postgres_server: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[str]:
     """Gives the address of a MariaDB server's own database."""
-    from support.mariadb_server import mariadb
+    from kainite_demo.mariadb_server import mariadb
 
     folder = Path(tempfile.mkdtemp(prefix="kainite-ma-"))
     with mariadb(folder / "server") as url:

@@ -47,8 +47,15 @@ def _address(context: click.Context, parameter: click.Parameter, value: str | No
     "--source",
     default="postgresql",
     show_default=True,
-    type=click.Choice(["postgresql", "dsql"]),
-    help="How transactions reach the stream: extracted from PostgreSQL, or as Aurora DSQL streams them.",
+    type=click.Choice(["postgresql", "mariadb", "dsql"]),
+    help="Where transactions come from: PostgreSQL, MariaDB, or PostgreSQL as Aurora DSQL streams them.",
+)
+@click.option(
+    "--target",
+    default="postgresql",
+    show_default=True,
+    type=click.Choice(["postgresql", "mariadb"]),
+    help="The database to which they are applied.",
 )
 @click.option("--kill", is_flag=True, help="SIGKILL daemons, the apply job and the extractor during the run.")
 @click.option("--keep", is_flag=True, help="Keep the work folder: logs, settings, databases, audit trail.")
@@ -75,6 +82,7 @@ def demo(
     scale: int,
     rate: int,
     source: str,
+    target: str,
     kill: bool,
     keep: bool,
     seed: int,
@@ -96,6 +104,9 @@ def demo(
     With --source dsql the records are those of Aurora DSQL: net effects without ends, spread at random, late, twice, in
     pieces, and the stream is resharded. A kill then spares what stands in for DSQL.
 
+    With --source mariadb and --target mariadb an end is MariaDB: pgbench's transactions are made by a program of the
+    demo's there. Its server is taken from the machine (apt-get install mariadb-server-core).
+
     With --servers nothing runs but two PostgreSQL servers and doubles of Kinesis and DynamoDB, to try commands on: FILE
     has their addresses, and the programs psql and pg_dump, as variables of a shell. The tutorials begin so.
 
@@ -107,6 +118,7 @@ def demo(
       kainite demo --daemons 3 --kill
       kainite demo --fleet 3 --kill
       kainite demo --source dsql --kill
+      kainite demo --source mariadb --target postgresql
       kainite demo --shards 8 --rate 200 --keep
       kainite demo --rate 10 --endpoint http://localhost:4566 -p properties/localstack.properties
       kainite demo --servers servers.env
@@ -116,18 +128,19 @@ def demo(
     if servers is not None:
         _serve(servers)
         return
-    _check_parts()
+    _check_parts(mariadb="mariadb" in (source, target))
     from kainite_demo.progress import Display
-    from kainite_demo.run_layout import RunOptions, SourceKind
+    from kainite_demo.run_layout import DemoTarget, RunOptions, SourceKind
     from kainite_demo.scenario import run
 
     console = Console(stderr=as_json, soft_wrap=True)
     options = RunOptions(
         seconds, shards, clients, scale, rate, seed, kill=kill, keep=keep, endpoint=endpoint, settings=settings,
         daemons=fleet or daemons or 1, source=SourceKind(source), fleet=fleet is not None,
+        target=DemoTarget(target),
     )  # fmt: skip
     with _ended_by_signals():
-        summary = run(options, Display(console))
+        summary = run(options, Display(console, "MariaDB" if target == "mariadb" else "PostgreSQL"))
     if as_json:
         import orjson
 
@@ -155,16 +168,21 @@ def next_steps(program: str) -> str:
     return "\nNext:\n" + "\n".join(f"  {program} {command:<29}{meaning}" for command, meaning in tries.items())
 
 
-def _check_parts() -> None:
+def _check_parts(*, mariadb: bool) -> None:
     """Raises MissingExtraError or SparkUnavailableError for what is missing, before anything slow begins."""
     require_java()
     _check_packages(_PACKAGES)
+    if mariadb:
+        _check_packages(("pymysql",), "kainite[demo,mariadb]")
+        from kainite_demo.mariadb_server import mariadb_programs
+
+        mariadb_programs()
 
 
-def _check_packages(names: tuple[str, ...]) -> None:
+def _check_packages(names: tuple[str, ...], extra: str = "kainite[demo]") -> None:
     missing = [name for name in names if find_spec(name) is None]
     if missing:
-        raise MissingExtraError(f"kainite demo needs {', '.join(missing)}: install kainite[demo]")
+        raise MissingExtraError(f"kainite demo needs {', '.join(missing)}: install {extra}")
 
 
 @contextmanager

@@ -14,7 +14,9 @@ from typing import IO
 import psycopg
 
 from kainite.base.errors import DemoError
+from kainite_demo.mixed_compare import compare_alike
 from kainite_demo.postgres_server import programs
+from kainite_demo.reading import is_mariadb
 
 _CHUNK = 1 << 20
 _COLUMNS = """
@@ -37,7 +39,8 @@ def compare(source: str, target: str, tables: Iterable[str]) -> int:
     Raises:
         DemoError: a table differs; the message shows the first rows that do.
     """
-    return sum(_compare_table(source, target, table) for table in tables)
+    alike = is_mariadb(source) or is_mariadb(target)
+    return sum((compare_alike if alike else _compare_table)(source, target, table) for table in tables)
 
 
 def _compare_table(source: str, target: str, table: str) -> int:

@@ -1,7 +1,7 @@
 """Looks for torn transactions in the target: checks TPC-B's invariant in one snapshot after another.
 
 A transaction that is applied in part, however briefly, makes the four sums unequal in a snapshot
-taken at that moment. So the demo takes snapshots (REPEATABLE READ) as often as it can.
+taken at that moment. So the demo takes snapshots as often as it can.
 
 Summing millions of accounts at each look would be too slow; a partial index holds the accounts whose
 balance is not zero.
@@ -9,11 +9,13 @@ balance is not zero.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 
 import psycopg
 
 from kainite.base.errors import DemoError
+from kainite_demo.reading import Reading, is_mariadb
 
 _INDEX = "CREATE INDEX IF NOT EXISTS kainite_demo_moved ON pgbench_accounts (abalance) WHERE abalance <> 0"
 _SUMS = """
@@ -46,16 +48,13 @@ class Invariant:
         self.latest = Sums(0, 0, 0, 0, 0)
         self.looks = 0
 
-    def look(self, connection: psycopg.Connection) -> None:
+    def look(self, opened: Reading) -> None:
         """Reads the sums in one snapshot.
 
         Raises:
             DemoError: the sums differ.
         """
-        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        with connection.transaction():
-            row = connection.execute(_SUMS).fetchone()
-        assert row is not None
+        [row] = opened.execute(_SUMS)
         sums = Sums(*(int(value) for value in row))
         if not sums.balanced:
             raise DemoError(
@@ -68,5 +67,11 @@ class Invariant:
 
 def make_quick(url: str) -> None:
     """Adds the index by which a look takes milliseconds."""
+    if is_mariadb(url):  # has no partial index: the look finds what is below and above zero
+        from kainite.targets.mariadb.connection import connect
+
+        with closing(connect(url)) as target:
+            target.query("CREATE INDEX kainite_demo_moved ON pgbench_accounts (abalance)")
+        return
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(_INDEX)

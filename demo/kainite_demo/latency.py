@@ -2,7 +2,8 @@
 
 Both moments are PostgreSQL's own commit time stamps, on one machine and one clock: the source's
 comes with the Commit message, the target's from ``track_commit_timestamp`` of the row by which a
-unit is acknowledged. The apply job trims acknowledgements soon, so the demo reads them during the run.
+unit is acknowledged. MariaDB's are less exact: its binlog has whole seconds, and a target's moment is that
+of the acknowledgement's statement. The apply job trims acknowledgements soon, so the demo reads them during the run.
 """
 
 from __future__ import annotations
@@ -10,14 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import psycopg
+from kainite_demo.reading import Reading
 
 # Commits of different connections may become visible a little out of order.
 _OVERLAP_US = 2_000_000
-_APPLIED = """
-    SELECT uow, at FROM (
-        SELECT uow, (extract(epoch FROM pg_xact_commit_timestamp(xmin)) * 1000000)::bigint AS at FROM kainite_applied
-    ) AS applied WHERE at > %s"""
 
 
 class AppliedTimes:
@@ -27,12 +24,9 @@ class AppliedTimes:
         self.at_us: dict[str, int] = {}
         self._latest = 0
 
-    def look(self, connection: psycopg.Connection) -> None:
+    def look(self, opened: Reading) -> None:
         """Reads the new acknowledgements; none before the apply job has created its tables."""
-        with connection.transaction():
-            if connection.execute("SELECT to_regclass('kainite_applied')").fetchone() == (None,):
-                return
-            found = connection.execute(_APPLIED, [self._latest - _OVERLAP_US]).fetchall()
+        found = opened.applied(self._latest - _OVERLAP_US)
         self.at_us.update(found)
         self._latest = max([self._latest, *(at for _, at in found)])
 

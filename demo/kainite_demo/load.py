@@ -6,14 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-import psycopg
-
 from kainite.base.errors import DemoError
 from kainite.base.liveness import Sighting, observe
 from kainite_demo.killer import Killer
 from kainite_demo.monitor import RunMonitor
 from kainite_demo.processes import Process
 from kainite_demo.progress import Display, Figures
+from kainite_demo.reading import count_of
 from kainite_demo.run_layout import DAEMON, PGBENCH, RunOptions, SourceKind, daemon_names, ready_events, victims
 from kainite_demo.settings_file import GRACE_MILLIS
 from kainite_demo.sustained import LoadStanding
@@ -136,7 +135,4 @@ def _standing(rate: int, seconds: float, transactions: int, figures: Figures, gr
 
 def _transactions(source: str) -> int:
     """Returns how many transactions pgbench committed: each adds a row to the history."""
-    with psycopg.connect(source) as connection:
-        row = connection.execute("SELECT count(*) FROM pgbench_history").fetchone()
-    assert row is not None
-    return int(row[0])
+    return count_of(source, "pgbench_history")

@@ -29,6 +29,11 @@ def fill(url: str, scale: int) -> None:
     _initialize(url, "dtgvpf", scale)
 
 
+def fill_tables(url: str, scale: int) -> None:
+    """Fills tables that are there, as :func:`fill` does."""
+    _initialize(url, "g", scale)
+
+
 def publish(url: str, publication: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE PUBLICATION {publication} FOR TABLE {', '.join(TABLES)}")

@@ -48,8 +48,9 @@ class Figures:
 class Display:
     """Prints each step of the run, and the figures while the load runs."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, target: str = "PostgreSQL") -> None:
         self._console = console
+        self._target = target
         self._live: Live | None = None
         self._next_line = 0.0
 
@@ -71,13 +72,13 @@ class Display:
 
     def show(self, figures: Figures) -> None:
         if self._live is not None:
-            self._live.update(_table(figures), refresh=True)
+            self._live.update(_table(figures, self._target), refresh=True)
         elif time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _LINE_EVERY
             self.say(f"{figures.seconds:4.0f} s  " + "  ".join(f"{name} {value}" for name, value in figures.stages()))
 
 
-def _table(figures: Figures) -> Panel:
+def _table(figures: Figures, target: str) -> Panel:
     table = Table.grid(padding=(0, 2))
     for _ in figures.stages():
         table.add_column(justify="right")
@@ -85,5 +86,5 @@ def _table(figures: Figures) -> Panel:
     table.add_row(*(f"[bold]{value}[/bold]" for _, value in figures.stages()))
     killed = f" · {figures.kills} kills" if figures.kills else ""
     return Panel(
-        table, title=f"pgbench → Kinesis → log → Spark → PostgreSQL · {figures.seconds:.0f} s{killed}", expand=False
+        table, title=f"pgbench → Kinesis → log → Spark → {target} · {figures.seconds:.0f} s{killed}", expand=False
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from kainite.capture.mysql.command import PROGRAM as MYSQL_PROGRAM
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.extract.offsets.offset_file import OffsetFile
@@ -25,7 +26,15 @@ class SourceKind(StrEnum):
     """How the source's transactions reach the stream: extracted, with their ends; or as Aurora DSQL's do, without."""
 
     POSTGRESQL = "postgresql"
+    MARIADB = "mariadb"
     DSQL = "dsql"
+
+
+class DemoTarget(StrEnum):
+    """The kind of the target."""
+
+    POSTGRESQL = "postgresql"
+    MARIADB = "mariadb"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +59,12 @@ class RunOptions:
     daemons: int = 1
     source: SourceKind = SourceKind.POSTGRESQL
     fleet: bool = False
+    target: DemoTarget = DemoTarget.POSTGRESQL
 
 
 @dataclass(frozen=True, slots=True)
 class RunLayout:
-    """The addresses of a run's servers, and the files in its work folder."""
+    """The addresses of a run's servers, and the files in its work folder; MariaDB's source has no slot."""
 
     folder: Path
     source: SourceSlot
@@ -102,14 +112,14 @@ def ready_events(options: RunOptions) -> dict[str, str]:
 
 def duties(options: RunOptions) -> tuple[DutyKind, ...]:
     """Returns the duties that the fleet starts; DSQL is a service, and no duty."""
-    extract = (DutyKind.EXTRACT,) if options.source is SourceKind.POSTGRESQL else ()
+    extract = () if options.source is SourceKind.DSQL else (DutyKind.EXTRACT,)
     return (DutyKind.LOG, *extract, DutyKind.APPLY) if options.fleet else ()
 
 
 def victims(options: RunOptions) -> tuple[str, ...]:
     """Returns the processes that a run kills; DSQL is a service, so the process that stands in for it is not killed."""
     parts = tuple(ready_events(options)) if options.kill else ()
-    return tuple(name for name in parts if name != EXTRACTOR or options.source is SourceKind.POSTGRESQL)
+    return tuple(name for name in parts if name != EXTRACTOR or options.source is not SourceKind.DSQL)
 
 
 def processes(layout: RunLayout, options: RunOptions) -> dict[str, Process]:
@@ -122,7 +132,7 @@ def processes(layout: RunLayout, options: RunOptions) -> dict[str, Process]:
         APPLY_JOB: [*kainite, "apply", *settings],
         EXTRACTOR: [*kainite, "extract", *settings],
         CONSOLE: [*kainite, "console", *settings],
-        PGBENCH: pgbench.run_command(source.url, options.clients, options.seconds, options.rate, options.seed),
+        PGBENCH: load_command(source.url, options),
     }
     if options.source is SourceKind.DSQL:
         commands[EXTRACTOR] = dsql_command(layout, options)
@@ -135,8 +145,20 @@ def _worker_id(daemon: str) -> str:
     return f"demo-{daemon.replace(' ', '-')}"
 
 
-def extractor_command(layout: RunLayout) -> list[str]:
+def load_command(url: str, options: RunOptions) -> list[str]:
+    """Returns the command of the source application: pgbench, or what does the same in MariaDB."""
+    if options.source is not SourceKind.MARIADB:
+        return pgbench.run_command(url, options.clients, options.seconds, options.rate, options.seed)
+    names = ("clients", "seconds", "rate", "scale", "seed")
+    arguments = {"source": url, **{name: str(getattr(options, name)) for name in names}}
+    return [sys.executable, "-m", "kainite_demo.mariadb_load", *_arguments(arguments)]
+
+
+def extractor_command(layout: RunLayout, source: SourceKind = SourceKind.POSTGRESQL) -> list[str]:
     """Returns the command of the extractor that ``kainite extract`` runs."""
+    if source is SourceKind.MARIADB:
+        options = {"source": layout.source.url, "journal": str(layout.journal)}
+        return [str(Path(sysconfig.get_path("scripts"), MYSQL_PROGRAM)), *_arguments(options)]
     return [str(Path(sysconfig.get_path("scripts"), PROGRAM)), *_arguments(_source_options(layout))]
 
 

@@ -19,12 +19,15 @@ from kainite.fleet.store.dynamodb import DynamoDBFleetStore
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_demo import invariant, pgbench, services
 from kainite_demo.compare import compare
+from kainite_demo.filled_alike import fill_source, fill_target, has_mariadb, make_both
 from kainite_demo.fleet_watch import FleetWatch
 from kainite_demo.initial_copy import bring_rows, make_tables
 from kainite_demo.json_lines import JsonLinesFile
 from kainite_demo.latency import latencies, percentile
 from kainite_demo.load import Load
 from kainite_demo.log_watch import LogWatch
+from kainite_demo.mariadb_server import BINLOG, mariadb
+from kainite_demo.mariadb_tables import make_database
 from kainite_demo.monitor import RunMonitor
 from kainite_demo.postgres_server import postgres
 from kainite_demo.processes import Process
@@ -32,6 +35,7 @@ from kainite_demo.progress import Display
 from kainite_demo.run_layout import (
     CONSOLE,
     EXTRACTOR,
+    DemoTarget,
     RunLayout,
     RunOptions,
     SourceKind,
@@ -55,7 +59,7 @@ def run(options: RunOptions, display: Display) -> RunSummary:
         DemoError: source and target differ, a transaction was torn, or a part broke.
     """
     started = time.monotonic()
-    with _work_folder(display, keep=options.keep) as folder, _servers(folder, options.endpoint, display) as layout:
+    with _work_folder(display, keep=options.keep) as folder, _servers(folder, options, display) as layout:
         fleet = FleetWatch(
             DynamoDBFleetStore(services.dynamodb_client(layout.endpoint), fleet_table(layout)), duties(options)
         )
@@ -63,7 +67,8 @@ def run(options: RunOptions, display: Display) -> RunSummary:
             _prepare(layout, options, running, fleet, display)
             monitor = _monitor(layout, options)
             load = Load(options, running, monitor, display)
-            display.say(f"running pgbench for {options.seconds} s")
+            what = "pgbench's transactions on MariaDB" if options.source is SourceKind.MARIADB else "pgbench"
+            display.say(f"running {what} for {options.seconds} s")
             with monitor.watching(layout.target):
                 load_seconds = load.carry(layout.source.url)
             starts = fleet.starts()
@@ -85,17 +90,44 @@ def _work_folder(display: Display, *, keep: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def _servers(folder: Path, endpoint: str | None, display: Display) -> Iterator[RunLayout]:
+def _servers(folder: Path, options: RunOptions, display: Display) -> Iterator[RunLayout]:
+    endpoint, servers = options.endpoint, _names(options)
     if endpoint is None:
-        display.say("starting Kinesis and DynamoDB (moto) and two PostgreSQL servers")
+        display.say(f"starting Kinesis and DynamoDB (moto) and {servers}")
     else:
-        display.say(f"starting two PostgreSQL servers; at {endpoint} stream and tables are called {folder.name}")
+        display.say(f"starting {servers}; at {endpoint} stream and tables are called {folder.name}")
     with (
         services.running(endpoint, folder.name) if endpoint else services.moto(folder / "moto.log") as address,
-        postgres(folder / "source", wal_level="logical") as source,
-        postgres(folder / "target") as target,
+        _source(folder / "source", options.source) as source,
+        _target(folder / "target", options.target) as target,
     ):
         yield RunLayout(folder, SourceSlot(source, "kainite_demo", "kainite_demo"), target, address())
+
+
+def _names(options: RunOptions) -> str:
+    """Returns what the databases' servers are called."""
+    mariadbs = (options.source is SourceKind.MARIADB) + (options.target is DemoTarget.MARIADB)
+    return ("two PostgreSQL servers", "a PostgreSQL and a MariaDB server", "two MariaDB servers")[mariadbs]
+
+
+@contextmanager
+def _source(folder: Path, kind: SourceKind) -> Iterator[str]:
+    if kind is SourceKind.MARIADB:
+        with mariadb(folder, *BINLOG) as server:
+            yield make_database(server, "shop")
+    else:
+        with postgres(folder, wal_level="logical") as url:
+            yield url
+
+
+@contextmanager
+def _target(folder: Path, kind: DemoTarget) -> Iterator[str]:
+    if kind is DemoTarget.MARIADB:
+        with mariadb(folder) as server:
+            yield make_database(server, "public")  # the schema of PostgreSQL's tables
+    else:
+        with postgres(folder) as url:
+            yield url
 
 
 @contextmanager
@@ -124,13 +156,19 @@ def _prepare(
     """Starts and fills everything that the load needs."""
     services.create_stream(services.kinesis_client(layout.endpoint), layout.name, options.shards)
     write_settings(layout, options)
-    make_tables(layout, options.source)
+    if has_mariadb(layout):
+        make_both(layout)
+    else:
+        make_tables(layout, options.source)
     if not options.fleet:
         # The daemon and the apply job start slowly: they get ready during the copy.
         _start(options, running, display)
     display.say(f"filling the source (scale {options.scale}) and loading the target")
-    pgbench.fill(layout.source.url, options.scale)
-    bring_rows(layout, options.source)
+    fill_source(layout, options.scale)
+    if has_mariadb(layout):
+        fill_target(layout, options.scale)
+    else:
+        bring_rows(layout, options.source)
     invariant.make_quick(layout.target)
     if options.fleet:
         # An extractor of the fleet's starts with its daemon, and needs the slot and the offset file.
@@ -175,7 +213,7 @@ def _wait_for_event(process: Process, event: str) -> dict[str, Any]:
 
 def _monitor(layout: RunLayout, options: RunOptions) -> RunMonitor:
     store = DynamoDBStore(services.dynamodb_client(layout.endpoint), log_table(layout))
-    ends = options.source is SourceKind.POSTGRESQL
+    ends = options.source is not SourceKind.DSQL
     return RunMonitor(JsonLinesFile(layout.journal), LogWatch(store, LOG_PARTITION), ends=ends)
 
 

@@ -30,7 +30,7 @@ def write_settings(layout: RunLayout, options: RunOptions) -> None:
     """
     source, given = options.source, options.settings
     pace = _PACE if given is None else javaproperties.loads(given.read_text(encoding="utf-8"))
-    values = {**pace, **_settings(layout), **_OF_SOURCE[source](layout), **_fleet(layout, options)}
+    values = {**pace, **_settings(layout), **_OF_SOURCE[source](layout, source), **_fleet(layout, options)}
     layout.settings.write_text(javaproperties.dumps(values, timestamp=False))
 
 
@@ -81,10 +81,10 @@ def _command(name: str) -> str:
     return str(Path(sysconfig.get_path("scripts"), name))
 
 
-def _postgresql(layout: RunLayout) -> dict[str, str]:
+def _extracted(layout: RunLayout, source: SourceKind) -> dict[str, str]:
     return {
         "executableName": shlex.join([_command("kainite-processor-postgresql")]),
-        "extractorName": shlex.join(extractor_command(layout)),
+        "extractorName": shlex.join(extractor_command(layout, source)),
         "extractorMode": "cyclic",
         "extractorOffsets": str(layout.offset_file.offsets),
         "extractorOffsetFile": str(layout.offset_file.path),
@@ -98,7 +98,7 @@ def _postgresql(layout: RunLayout) -> dict[str, str]:
     }
 
 
-def _dsql(layout: RunLayout) -> dict[str, str]:
+def _dsql(layout: RunLayout, _: SourceKind) -> dict[str, str]:
     stream = ["--stream", layout.name, "--region", REGION, "--endpoint", layout.endpoint]
     processor = [_command("kainite-processor-aurora-dsql"), "--catalogue", str(layout.catalogue), *stream]
     return {
@@ -109,7 +109,8 @@ def _dsql(layout: RunLayout) -> dict[str, str]:
     }
 
 
-_OF_SOURCE: Mapping[SourceKind, Callable[[RunLayout], dict[str, str]]] = {
-    SourceKind.POSTGRESQL: _postgresql,
+_OF_SOURCE: Mapping[SourceKind, Callable[[RunLayout, SourceKind], dict[str, str]]] = {
+    SourceKind.POSTGRESQL: _extracted,
+    SourceKind.MARIADB: _extracted,
     SourceKind.DSQL: _dsql,
 }

@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-import psycopg
-
 from kainite.base.errors import DemoError
+from kainite_demo.reading import Reading, reading
 
 _PAUSE = 0.05
 
@@ -18,7 +17,7 @@ class Watching:
     ``look`` stores what it finds; :meth:`check` raises the error that ``look`` raised.
     """
 
-    def __init__(self, url: str, look: Callable[[psycopg.Connection], None]) -> None:
+    def __init__(self, url: str, look: Callable[[Reading], None]) -> None:
         self._url = url
         self._look = look
         self._failure: DemoError | None = None
@@ -40,10 +39,8 @@ class Watching:
 
     def _run(self) -> None:
         try:
-            with psycopg.connect(self._url) as connection:
+            with reading(self._url) as opened:
                 while not self._stop.wait(_PAUSE):
-                    self._look(connection)
+                    self._look(opened)
         except DemoError as failure:
             self._failure = failure
-        except psycopg.Error as error:
-            self._failure = DemoError(f"the target cannot be read: {str(error).strip()}")

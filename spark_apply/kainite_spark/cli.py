@@ -113,7 +113,7 @@ def run(configured: Settings, *, once: bool = False, adopts: bool = False) -> Ap
 
 
 def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: bool) -> ApplySummary:
-    health = JobHealth()
+    health = JobHealth(target=configured.target_name)
     # A service manager may send HUP before there is anything to read again (_fed): while Spark starts, say. A job that
     # only catches up ends at HUP, with its terminal.
     passed_over = {} if once else {signal.SIGHUP: lambda: None}

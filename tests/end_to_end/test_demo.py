@@ -129,6 +129,29 @@ def test_transactions_that_come_as_aurora_dsqls_do_are_put_together(demos: list[
     assert demo.left() == []
 
 
+@pytest.mark.parametrize(
+    "ends",
+    [
+        ("mariadb", "mariadb"),
+        pytest.param(("mariadb", "postgresql"), marks=pytest.mark.long),
+        pytest.param(("postgresql", "mariadb"), marks=pytest.mark.long),
+    ],
+    ids=" to ".join,
+)
+def test_an_end_may_be_mariadb(demos: list[Demo], ends: tuple[str, str]) -> None:
+    """Shows it with kills of every process."""
+    demo = Demo(*SMALL, "12", "--source", ends[0], "--target", ends[1], "--kill", "--json")
+    demos.append(demo)
+    assert demo.end() == 0, demo.lines
+    summary = orjson.loads(demo.lines[-1])
+    assert summary["transactions"] > 200
+    assert summary["records"] == 5 * summary["transactions"]
+    assert summary["rows_compared"] == summary["transactions"] + 2 * (1 + 10 + 100_000)
+    assert summary["snapshots_checked"] > 10
+    assert set(summary["kills"]) >= {"daemon", "extractor"}
+    assert demo.left() == []
+
+
 def meddle(demo: Demo, sql: LiteralString) -> None:
     """Changes the target of a running demo."""
     (target,) = demo.folder.glob("kainite-demo-*/target")

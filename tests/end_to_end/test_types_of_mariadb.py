@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from kainite.capture.truncate import OnTruncate
 from support.mariadb_source import execute, rows, source_database
 from support.mariadb_values import MariadbType, types
 from support.mysql_replica import mysql_replica
@@ -110,3 +111,14 @@ def test_sensible_types_arrive_in_postgresql(mariadb_source_server: str, postgre
         "2024-02-29T23:59:59.987654+00:00", 2024, {"a": 1.5}, "11223344-5566-1788-99aa-bbccddeeff00", "2001:db8::1",
         "b", "x,y",
     ]  # fmt: skip
+
+
+def test_a_truncate_of_the_source_empties_the_targets_table_in_its_place(databases: tuple[str, str]) -> None:
+    source, target = databases
+    table = "CREATE TABLE item (id int PRIMARY KEY, other int, FOREIGN KEY (other) REFERENCES item (id))"
+    execute(target, table)
+    with mysql_replica(source, target, [table], on_truncate=OnTruncate.APPLY) as made:
+        execute(source, "INSERT INTO item VALUES (1, 1), (2, 1)", "TRUNCATE item", "INSERT INTO item VALUES (2, NULL)")
+        made.catch_up(3)
+        assert made.failed() == {}
+        assert rows(target, "SELECT id, other FROM item") == [(2, None)]

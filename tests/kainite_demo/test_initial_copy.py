@@ -27,7 +27,7 @@ ROWS = (
 )
 
 
-@pytest.mark.parametrize("kind", SourceKind)
+@pytest.mark.parametrize("kind", [SourceKind.POSTGRESQL, SourceKind.DSQL])
 def test_the_rows_are_there_and_the_extractor_begins_behind_them(
     kind: SourceKind,
     source: SourceSlot,

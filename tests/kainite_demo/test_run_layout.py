@@ -16,6 +16,7 @@ from kainite_demo.run_layout import (
     dsql_command,
     duties,
     extractor_command,
+    load_command,
     processes,
     ready_events,
     victims,
@@ -23,6 +24,7 @@ from kainite_demo.run_layout import (
 
 PLAIN = RunOptions(seconds=30, shards=4, clients=8, scale=1, rate=100, seed=7, kill=True, keep=False)
 DSQL = replace(PLAIN, source=SourceKind.DSQL)
+MARIADB = replace(PLAIN, source=SourceKind.MARIADB)
 FLEET = replace(PLAIN, daemons=3, fleet=True)
 LAYOUT = RunLayout(
     Path("/tmp/kd-x"), SourceSlot("postgresql://source", "slot", "publication"), "postgresql://t", "http://e"
@@ -37,6 +39,7 @@ LAYOUT = RunLayout(
         (replace(PLAIN, daemons=2), {"daemon", "daemon 2", "apply job", "extractor"},
          {"daemon", "daemon 2", "apply job", "extractor"}),
         (DSQL, {"daemon", "apply job", "extractor"}, {"daemon", "apply job"}),
+        (MARIADB, {"daemon", "apply job", "extractor"}, {"daemon", "apply job", "extractor"}),
         (FLEET, {"daemon", "daemon 2", "daemon 3"}, {"daemon", "daemon 2", "daemon 3"}),
         (replace(FLEET, source=SourceKind.DSQL), {"daemon", "daemon 2", "daemon 3", "extractor"},
          {"daemon", "daemon 2", "daemon 3"}),
@@ -54,6 +57,7 @@ def test_parts_and_victims(options: RunOptions, parts: set[str], killed: set[str
     [
         (PLAIN, []),
         (FLEET, ["log", "extract", "apply"]),
+        (replace(FLEET, source=SourceKind.MARIADB), ["log", "extract", "apply"]),
         (replace(FLEET, source=SourceKind.DSQL), ["log", "apply"]),
     ],
 )
@@ -68,6 +72,19 @@ def test_the_extractor_is_told_where_to_read_and_where_to_write() -> None:
         *("--source", "postgresql://source", "--slot", "slot", "--publication", "publication"),
         *("--journal", "/tmp/kd-x/extractor.journal"),
     ]
+
+
+def test_mariadb_has_an_extractor_and_a_load_of_its_own() -> None:
+    program, *words = extractor_command(LAYOUT, SourceKind.MARIADB)
+    assert Path(program).name == "kainite-extract-mysql"
+    assert words == ["--source", "postgresql://source", "--journal", "/tmp/kd-x/extractor.journal"]
+    load = load_command("mariadb://source", MARIADB)
+    assert load[1:3] == ["-m", "kainite_demo.mariadb_load"]
+    options = dict(zip(load[3::2], load[4::2], strict=True))
+    assert options == {
+        "--source": "mariadb://source", "--clients": "8", "--seconds": "30", "--rate": "100", "--scale": "1",
+        "--seed": "7",
+    }  # fmt: skip
 
 
 def test_dsql_reshards_in_the_middle_of_the_run() -> None:

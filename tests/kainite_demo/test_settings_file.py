@@ -32,7 +32,7 @@ def test_the_file_is_sound(source: SourceKind, fleet: bool, tmp_path: Path) -> N
     assert (found.problems, found.unknown, found.ignored) == ((), (), ())
     assert values["logTableName"] == log_table(layout)
     assert values.get("fleetTableName") == (fleet_table(layout) if fleet else None)
-    assert ("extractorName" in values) is (source is SourceKind.POSTGRESQL)
+    assert ("extractorName" in values) is (source is not SourceKind.DSQL)
 
 
 def test_a_users_file_gives_the_pace_and_the_run_gives_the_addresses(tmp_path: Path) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import psycopg
-
+from kainite_demo.reading import Reading
 from kainite_demo.watching import Watching
 from support.pgbench_databases import failure_of
 
 
 def test_a_target_that_goes_away_is_reported(target: str) -> None:
-    def drop(connection: psycopg.Connection) -> None:
-        connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    def drop(opened: Reading) -> None:
+        opened.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
     with Watching(target, drop) as watching:
         assert failure_of(watching).startswith("the target cannot be read: ")

@@ -11,6 +11,7 @@
 ``log_store``      the serialization log's store, page by page and behind faults
 ``target``         the target behind faults, and the oracle's eye on it
 ``second_target``  a second target, and the oracle's eye on it
+``common_marks``   the common mark in two targets, and the oracle's eye on it
 ``schema``         generated tables, and how they change
 ``source``         a generated history of transactions, and what the source tells of it
 ``odd``            what a child emits and is no unit of work

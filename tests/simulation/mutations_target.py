@@ -52,8 +52,19 @@ def _without_parts(original: Any) -> Any:
     return copy
 
 
+def _all_that_was_read(original: Any) -> Any:
+    """Takes every unit that the apply job has read of for resolved in each target."""
+    return property(lambda self: self.next_id)
+
+
+def _own_units_alone(original: Any) -> Any:
+    """Takes the units that the apply job's own target has for those that each target has."""
+    return property(lambda self: min(self.backlog.unresolved(), default=self.next_id))
+
+
 PARTS = "kainite.log.state.target_parts"
 TWO = "two targets"
+MARK = "kainite_spark.driver.follower:LogFollower.everywhere_below"
 
 OF_THE_TARGET: tuple[Mutation, ...] = (
     Mutation("a target that went back is refused", CHECK, answering(None), 20, aim=SET_BACK),
@@ -67,4 +78,6 @@ OF_THE_TARGET: tuple[Mutation, ...] = (
              lambda _: lambda units, only: units, 20, aim=TWO),
     Mutation("each target has outcomes of its own", "kainite_spark.driver.job:outcomes_partition",
              lambda original: lambda partition, target="": original(partition), 20, aim=TWO),
+    Mutation("the common mark is behind what is unresolved", MARK, _all_that_was_read, 20, aim=TWO),
+    Mutation("the common mark is behind what another target lacks", MARK, _own_units_alone, 20, aim=TWO),
 )  # fmt: skip

@@ -18,6 +18,9 @@ CAPTURE = "kainite.capture.postgresql"
 CAPTURE_TESTS = "tests/kainite/capture/postgresql"
 LARGE_TESTS = f"{CAPTURE_TESTS}/test_large_transactions.py"
 REPLICATION_TESTS = f"{CAPTURE_TESTS}/test_replication.py"
+MYSQL = "kainite.capture.mysql"
+MYSQL_TESTS = "tests/kainite/capture/mysql"
+RECONNECTS = f"{MYSQL_TESTS}/test_reconnects.py::test_each_transaction_comes_once_wherever_a_process_ends"
 WRITE_TESTS = "tests/kainite/kinesis/write"
 WHENEVER_IT_DIES = f"{DELIVERY_TESTS}::test_whenever_it_dies_the_source_still_has_what_is_not_on_the_stream"
 
@@ -101,7 +104,7 @@ def _truncate_as_nothing(original: Any) -> Any:
     """Passes TRUNCATE over although it is to fail its unit."""
 
     def change(self: Any, change: Any) -> Any:
-        from kainite.capture.postgresql.units import OnTruncate
+        from kainite.capture.truncate import OnTruncate
 
         self._on_truncate = OnTruncate.SKIP
         return original(self, change)
@@ -136,6 +139,37 @@ def _without_a_check(original: Any) -> Any:
     return lambda image, pieces: "".join(pieces[index] for index in range(image.total))
 
 
+def _as_before(original: Any) -> Any:
+    """Ends a transaction, and leaves the place where it was: the next process reads the transaction again."""
+
+    def end(self: Any, *given: Any) -> Any:
+        place = self._ends
+        yield from original(self, *given)
+        self._ends = place
+
+    return end
+
+
+def _as_the_server_is(original: Any) -> Any:
+    """Gives the place to which the server has written, in place of that to which it was read."""
+
+    def give(self: Any, source: Any) -> Any:
+        self._ends = source.look(self._ends).end
+        return original(self, source)
+
+    return give
+
+
+def _unnoted(original: Any) -> Any:
+    """Forgets the XA transactions that are prepared."""
+
+    def give(self: Any, source: Any) -> Any:
+        self._prepared.clear()
+        return original(self, source)
+
+    return give
+
+
 OFF: tuple[tuple[Mutation, str], ...] = (
     _off("a place is stored when its messages are put", f"{CYCLES}.delivery:Delivery._deliver", _stored_first,
          WHENEVER_IT_DIES),
@@ -163,6 +197,16 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("a TRUNCATE takes a place and a number though it is skipped", f"{CAPTURE}.units:NumberedUnits.change",
          _skipped_uncounted,
          f"{CAPTURE_TESTS}/test_units.py::test_numbers_ordinals_and_ends_do_not_depend_on_what_truncate_does"),
+    _off("the binlog's place is behind what was given", f"{MYSQL}.extractor:MysqlExtractor._end", _as_before,
+         RECONNECTS),
+    _off("the binlog's place is no further than what was given", f"{MYSQL}.extractor:MysqlExtractor._give",
+         _as_the_server_is, RECONNECTS),
+    _off("prepared XA transactions are noted", f"{MYSQL}.extractor:MysqlExtractor._give", _unnoted,
+         f"{MYSQL_TESTS}/test_extractor.py::test_xa_transactions_are_given_when_they_commit"),
+    _off("a binlog that is thrown away is noticed", f"{MYSQL}.extractor:check_still_there", answering(True),
+         f"{MYSQL_TESTS}/test_still_there.py::test_a_reset_while_the_binlog_is_read_is_refused"),
+    _off("an offset of another binlog is refused", f"{MYSQL}.source:check_gtids", answering(None),
+         f"{MYSQL_TESTS}/test_extractor.py::test_an_offset_of_another_server_is_refused"),
     _off("the source hears of an extractor that waits", "kainite.capture.patient_output:PatientOutput._wait",
          _waits_alone,
          f"{LARGE_TESTS}::test_the_source_does_not_cut_an_extractor_whose_answer_nobody_takes"),

@@ -26,6 +26,7 @@ from kainite.uow.catalogue.several import only
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.targets.opening import open_target
+from simulation.common_marks import CommonMarks
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.hosts import Hosts
 from simulation.lease_asking import LeaseAsking
@@ -120,6 +121,7 @@ class World:
         )
         self.gate, self.second_gate = Gate(self.hosts.broken), Gate(self.hosts.broken)
         self.second = self.source.second = self._second_target()
+        self.marks: CommonMarks | None = None
         self.producer = Producer(self)
         self.went_back = WentBack(self)
         self._make_target()
@@ -144,6 +146,8 @@ class World:
         self.oracle.close()
         if self.second is not None:
             self.second.close()
+        if self.marks is not None:
+            self.marks.close()
         return verdict
 
     def _live(self) -> str | None:
@@ -189,15 +193,18 @@ class World:
         """Lets the oracle look at the target, after a transaction of ``who``."""
         if self.went_back.hides():
             return
-        wrong = self.oracle.look() or self._not_in_the_log()
+        wrong = self.oracle.look() or self._not_in_the_log() or self._wrong_mark()
         if wrong is not None:
             self.hosts.broken(f"{wrong} (by {who})")
 
     def seen_second(self, who: str) -> None:
         """Lets the oracle look at the second target, after a transaction of ``who``."""
         assert self.second is not None
-        if (wrong := self.second.look()) is not None:
+        if (wrong := self.second.look() or self._wrong_mark()) is not None:
             self.hosts.broken(f"{wrong} (by {who})")
+
+    def _wrong_mark(self) -> str | None:
+        return self.marks.look() if self.marks is not None else None
 
     def _missing(self) -> list[str]:
         return [*self.oracle.missing(), *(self.second.missing() if self.second is not None else ())]
@@ -237,6 +244,7 @@ class World:
         self._open(catalogue).prepare(catalogue)
         if self.second is not None:
             open_target(self.second.url, reflect(self.second.url)).prepare(reflect(self.second.url))
+            self.marks = CommonMarks({FIRST: self.path, SECOND: self.second.path})
         self.oracle = Oracle(self.source, self.path, allowed(self.plan, self.source, self.producer.interrupted))
 
     def _open(self, catalogue: Catalogue | None) -> Any:

@@ -153,5 +153,11 @@ class MortalTarget:
     def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         return self.fate.effect("trim", lambda: self.inner.trim(fence, below, mark))
 
+    def prepare_common_mark(self) -> None:
+        self.fate.effect("prepare_common_mark", self.inner.prepare_common_mark)
+
+    def note_common_mark(self, fence: Fence, everywhere_below: int, mark: TargetMark | None = None) -> None:
+        self.fate.effect("note_common_mark", lambda: self.inner.note_common_mark(fence, everywhere_below, mark))
+
     def close(self) -> None:
         self.inner.close()

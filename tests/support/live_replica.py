@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.capture.postgresql.units import OnTruncate
+from kainite.capture.truncate import OnTruncate
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.table_load import OwnLoad
 from kainite_spark.load.rounds import StepRunner

@@ -12,12 +12,10 @@ import pymysql
 
 from kainite.capture.mysql.extractor import BinlogReading, MysqlExtractor
 from kainite.targets.mariadb.connection import connect
-from support.mariadb_server import drop_database, mariadb
+from kainite_demo.mariadb_server import BINLOG, mariadb
+from support.mariadb_server import drop_database
 from support.names import unique
 
-BINLOG: Final = (
-    "--log-bin=binlog", "--binlog-format=ROW", "--binlog-row-image=FULL", "--binlog-row-metadata=FULL", "--server-id=7",
-)  # fmt: skip
 _ANSWERS: Final = 300
 """Most answers of the extractor without what is waited for."""
 

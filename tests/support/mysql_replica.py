@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from kainite.store.memory import MemoryStore
 from support.apply_world import World
@@ -17,10 +18,11 @@ class MysqlReplica:
     Args:
         source: the source's address.
         target: the target's address; it has the source's tables.
+        options: how the source is read.
     """
 
-    def __init__(self, source: str, target: str) -> None:
-        self._extraction = Extraction(source)
+    def __init__(self, source: str, target: str, **options: Any) -> None:
+        self._extraction = Extraction(source, **options)
         self._world = World(MemoryStore(), target, create=False)
         self._records = CarriedRecords(self._world)
 
@@ -40,10 +42,10 @@ class MysqlReplica:
 
 
 @contextmanager
-def mysql_replica(source: str, target: str, at_source: Sequence[str]) -> Iterator[MysqlReplica]:
+def mysql_replica(source: str, target: str, at_source: Sequence[str], **options: Any) -> Iterator[MysqlReplica]:
     """Makes the source's tables, and a replica of them in a target that has them already."""
     execute(source, *at_source)
-    made = MysqlReplica(source, target)
+    made = MysqlReplica(source, target, **options)
     try:
         yield made
     finally:

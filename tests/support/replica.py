@@ -19,7 +19,7 @@ from kainite.base.errors import TargetFencedError
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
-from kainite.capture.postgresql.units import OnTruncate
+from kainite.capture.truncate import OnTruncate
 from kainite.settings import ApplySettings
 from kainite.store.memory import MemoryStore
 from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests

@@ -314,6 +314,10 @@ APPLY_LAG = Metric(
     "Apply", "Lag", "kainite_apply_lag_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
     "Time since the apply job read the oldest unit of work that waits; 0 without one.",
 )  # fmt: skip
+COMMON_MARK_LAG = Metric(
+    "Apply", "CommonMarkLag", "kainite_apply_common_mark_lag_seconds", MetricKind.GAUGE, MetricUnit.MILLIS,
+    "With several targets: time since the apply job read the oldest unit that some target lacks; 0 without one.",
+)  # fmt: skip
 APPLY_PAUSED = Metric(
     "Apply", "Paused", "kainite_apply_paused", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while a person has paused applying (kainite log pause), else 0; from the apply job, and from the log's owner.",
@@ -492,8 +496,9 @@ DAEMON_METRICS: tuple[Metric, ...] = (
 """The metrics that ``kainite run`` and ``kainite log serve`` publish."""
 
 APPLY_METRICS: tuple[Metric, ...] = (
-    APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG, APPLY_FOLLOWED,
-    APPLY_PAUSED, MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
+    APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG,
+    COMMON_MARK_LAG, APPLY_FOLLOWED, APPLY_PAUSED, MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME,
+    OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
     REPLICA_LOADING, REPLICA_FAILED, REPLICA_GIVEN_UP, REPLICA_RANGES_LEFT, VERIFY_NOT_PASSED, VERIFY_DIFFERENT,
     VERIFY_AGE, VERIFY_GOOD_AGE, VERIFY_LATE,
     LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED, *PROCESS_METRICS,

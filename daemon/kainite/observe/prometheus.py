@@ -9,7 +9,8 @@ from __future__ import annotations
 import platform
 import threading
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import prometheus_client as client
 
@@ -29,10 +30,12 @@ class Prometheus:
 
     Args:
         metrics: the metrics that the process publishes.
+        labels: what each of its series has besides.
     """
 
-    def __init__(self, metrics: Sequence[Metric] = DAEMON_METRICS) -> None:
+    def __init__(self, metrics: Sequence[Metric] = DAEMON_METRICS, labels: Mapping[str, str] | None = None) -> None:
         self._registry = client.CollectorRegistry()
+        self._labelled = _Labelled(self._registry, labels or {})
         self._families = {metric: _family(metric, self._registry) for metric in metrics}
         self._series: dict[tuple[Metric, str | None], Family] = {}
         self._beginning_and_ending = threading.Lock()
@@ -83,7 +86,7 @@ class Prometheus:
             _set(self._silent, status.shard, status.silent)
             _set(self._standing, status.shard, status.standstill.seconds if status.standstill else None)
             _set(self._throttled, status.shard, status.throttled)
-        page = client.generate_latest(self._registry)
+        page = client.generate_latest(self._labelled)
         self._forget_all_but({shard.status.shard for shard in shards})
         return page
 
@@ -99,6 +102,19 @@ class Prometheus:
             for metric, shard in gone:
                 del self._series[metric, shard]
                 self._families[metric].remove(shard or "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled(client.registry.Collector):
+    """The series of a registry, each with labels besides its own."""
+
+    registry: client.CollectorRegistry
+    labels: Mapping[str, str]
+
+    def collect(self) -> Iterator[client.Metric]:
+        for family in self.registry.collect():
+            family.samples = [each._replace(labels={**self.labels, **each.labels}) for each in family.samples]
+            yield family
 
 
 def _set(family: client.Gauge, shard: str, seconds: float | None) -> None:

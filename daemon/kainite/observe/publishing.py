@@ -30,6 +30,7 @@ from kainite.settings import MetricsLevel, Settings
 
 if TYPE_CHECKING:
     from kainite.observe.http_endpoint import HttpResponse
+    from kainite.observe.prometheus import Prometheus
 
 _SAMPLE_S = 5.0
 """Seconds between two samples of what is not observed where it happens."""
@@ -124,7 +125,11 @@ async def publishing_of(
         if wanted.level is not MetricsLevel.NONE:
             sinks.append(await _cloudwatch(stack, settings, wanted.level))
         if wanted.port is not None:
-            sinks.append(await _endpoint(stack, wanted.metrics, settings.metrics.host, wanted.port, verdict))
+            from kainite.observe.prometheus import Prometheus
+
+            labels = {"target": settings.target_name} if settings.target_name else {}
+            prometheus = Prometheus(wanted.metrics, labels)
+            sinks.append(await _endpoint(stack, prometheus, settings.metrics.host, wanted.port, verdict))
         meter = Meter(*sinks)
         if sinks:
             sampling = asyncio.create_task(_sample_on(meter, verdict))
@@ -160,12 +165,10 @@ async def _cloudwatch(stack: AsyncExitStack, settings: Settings, level: MetricsL
 
 
 async def _endpoint(
-    stack: AsyncExitStack, metrics: Sequence[Metric], host: str, port: int, verdict: Callable[[], ProcessHealth]
+    stack: AsyncExitStack, prometheus: Prometheus, host: str, port: int, verdict: Callable[[], ProcessHealth]
 ) -> MetricSink:
     from kainite.observe.http_endpoint import HttpResponse, serving
-    from kainite.observe.prometheus import CONTENT_TYPE, Prometheus
-
-    prometheus = Prometheus(metrics)
+    from kainite.observe.prometheus import CONTENT_TYPE
 
     def answer(good: bool, judged: ProcessHealth) -> HttpResponse:
         return _document(judged.as_json(), HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE)

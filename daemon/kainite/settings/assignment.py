@@ -8,9 +8,13 @@ target without patterns, if there is one. No two targets have one pattern, so a 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
+
+import msgspec
+
+from kainite.base.errors import LogCorruptError
 
 _ALL: Final = "*"
 
@@ -62,9 +66,16 @@ NO_TARGETS: Final = TableAssignment()
 
 
 def assignment_from(text: str | None) -> TableAssignment:
-    """Returns the assignment that :meth:`TableAssignment.as_text` wrote; no targets for no text."""
-    found: Mapping[str, list[str]] = json.loads(text) if text else {}
-    return TableAssignment(tuple((name, tuple(patterns)) for name, patterns in found.items()))
+    """Returns the assignment that :meth:`TableAssignment.as_text` wrote; no targets for no text.
+
+    Raises:
+        LogCorruptError: the text is none that it wrote.
+    """
+    try:
+        found = msgspec.json.decode(text, type=dict[str, tuple[str, ...]]) if text else {}
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise LogCorruptError(f"the log's targets cannot be read: {error}") from None
+    return TableAssignment(tuple(found.items()))
 
 
 def _fits(pattern: str, table: str) -> bool:

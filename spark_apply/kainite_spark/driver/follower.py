@@ -119,6 +119,11 @@ class LogFollower:
         """Returns the id up to which the owner has copied our outcomes."""
         return through_of(self._target, self._state.through, self._state.targets)
 
+    @property
+    def everywhere_below(self) -> int:
+        """Returns the id below which each unit is applied or discarded in each target, as far as the log tells."""
+        return min(self._state.units, default=self._state.next_id)
+
     def only(self, units: Iterable[UnitState]) -> Mapping[int, tuple[str, ...]]:
         """Returns this target's tables, for each of these units that has tables in another target too."""
         parts = ((unit.tid, self._state.targets.units.get(unit.tid, {})) for unit in units if self._target)

@@ -65,6 +65,7 @@ from kainite.observe import metric
 from kainite.owner.mount import LeaseWatch
 from kainite.settings import OnFailure
 from kainite_spark.driver import patience
+from kainite_spark.driver.common_mark import CommonMark
 from kainite_spark.driver.environment import ApplyEnvironment, ApplySummary
 from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.job_health import JobStage
@@ -165,6 +166,7 @@ class _ApplyLoop:
             environment.store, environment.partition, new_backlog, environment.feed, payloads, environment.name
         )
         self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
+        self._common_mark = CommonMark(self._micro_batches.note_common_mark)
         self._stop_point = StopPoint(environment.stops, outcomes.generation)
         self._schemes = 0
         self._is_stale = False  # whether the target's catalogue is to be read again
@@ -187,6 +189,8 @@ class _ApplyLoop:
         """
         mark = self._outcomes.read_mark()
         self._micro_batches.raise_generation(None if self._environment.adopts else mark)
+        if self._environment.name:
+            self._micro_batches.prepare_common_mark()
         self._read_log()
         event(
             _LOG,
@@ -245,7 +249,8 @@ class _ApplyLoop:
         selected = 0 if self._hold() else self._try_some()
         if strong or not self._backlog.may_wait or time.monotonic() >= self._told_outcomes + OUTCOMES_EVERY_S:
             self._write_all_down()
-        self._metrics.sample(self._backlog, self._follower.next_id)
+        everywhere = self._follower.everywhere_below if self._environment.name else None
+        self._metrics.sample(self._backlog, self._follower.next_id, everywhere)
         feed = self._environment.feed
         followed = feed is not None and feed.is_following
         self._metrics.followed(followed)
@@ -254,6 +259,7 @@ class _ApplyLoop:
         rested = time.monotonic() >= self._tidied + REST_BEFORE_TIDYING_S
         if self._untidy >= TIDY_EVERY or (not selected and rested):
             self._tidy()
+        self._note_common_mark(now=strong)
         return selected
 
     def _hold(self) -> bool:
@@ -434,6 +440,11 @@ class _ApplyLoop:
             self._outcomes.truncate(self._follower.through + 1)
             self._micro_batches.trim(min(self._backlog.unresolved(), default=self._follower.next_id))
             self._untidy = 0
+
+    def _note_common_mark(self, *, now: bool) -> None:
+        """Notes in one of several targets below which id all of them have the units, unless applying is paused."""
+        if self._environment.name and not self._paused:
+            self._common_mark.look(self._follower.everywhere_below, now=now)
 
 
 def _tell_of_delays(selection: Selection, outcomes: Iterable[Outcome]) -> None:

@@ -41,6 +41,7 @@ class JobReport:
         access: what is wrong with the certificates and secrets of the log's ports; empty while nothing is.
         paused: who has paused applying, since when and why; empty while units are applied. It is no problem of the job.
         replica: what the target tells of a replica; None for another target, or while it was not asked.
+        target: which of several targets the job serves; empty for the only one.
     """
 
     stage: JobStage
@@ -51,14 +52,18 @@ class JobReport:
     access: str = ""
     paused: str = ""
     replica: ReplicaFacts | None = None
+    target: str = ""
 
     @property
     def checks(self) -> tuple[Check, ...]:
         """Returns the checks on what a person must decide on or mend."""
         failed = Check("failed units", Level.OK, "none")
         if self.failed:
+            of_target = f" --target {self.target}" if self.target else ""
             cause = f"{self.failed:,} units failed, and hold back what touches their rows"
-            failed = Check("failed units", Level.DEGRADED, cause, "kainite log show -p FILE --status failed")
+            failed = Check(
+                "failed units", Level.DEGRADED, cause, f"kainite log show -p FILE{of_target} --status failed"
+            )
         return (failed, *(() if self.replica is None else replica_checks(self.replica)))
 
     @property
@@ -84,6 +89,7 @@ class JobReport:
 
     def as_json(self) -> dict[str, Any]:
         return {
+            **({"target": self.target} if self.target else {}),
             "healthy": self.healthy,
             "ready": self.ready,
             "stage": self.stage.value,
@@ -101,10 +107,12 @@ class JobHealth:
 
     Args:
         clock: returns seconds that only go forward.
+        target: which of several targets the job serves; empty for the only one.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, target: str = "") -> None:
         self._clock = clock
+        self._target = target
         self._lock = threading.Lock()
         self._stage, self._since = JobStage.STARTING, clock()
         self._trouble, self._failed, self._followed = "", 0, False
@@ -134,5 +142,6 @@ class JobHealth:
         with self._lock:
             since, also = self._clock() - self._since, self.also()
             return JobReport(
-                self._stage, since, self._trouble, self._failed, self._followed, also, self.paused, self.replica
-            )
+                self._stage, since, self._trouble, self._failed, self._followed, also, self.paused, self.replica,
+                self._target,
+            )  # fmt: skip

@@ -66,12 +66,13 @@ class JobMetrics:
         """Sets the gauge of whether a person has paused applying."""
         self._meter.observe(metric.APPLY_PAUSED, int(paused))
 
-    def sample(self, backlog: Backlog, next_id: int) -> None:
+    def sample(self, backlog: Backlog, next_id: int, everywhere_below: int | None = None) -> None:
         """Sets the gauges of the unresolved units.
 
         Args:
             backlog: the unresolved units.
             next_id: the transaction id of the entry that is read next.
+            everywhere_below: the common mark of several targets; None where there is one target.
         """
         self._ages.reached(next_id)
         oldest = backlog.oldest_waiting
@@ -80,4 +81,9 @@ class JobMetrics:
         self._meter.observe(metric.APPLY_FAILED, len(backlog.failed))
         self._meter.observe(metric.APPLY_BLOCKED, backlog.blocked)
         self._meter.observe(metric.APPLY_LAG, 0.0 if oldest is None else self._ages.of(oldest) * 1000)
-        self._ages.forget(next_id if oldest is None else oldest)
+        kept = next_id if oldest is None else oldest
+        if everywhere_below is not None:
+            kept = min(kept, everywhere_below)
+            behind = self._ages.of(everywhere_below) if everywhere_below < next_id else 0.0
+            self._meter.observe(metric.COMMON_MARK_LAG, behind * 1000)
+        self._ages.forget(kept)

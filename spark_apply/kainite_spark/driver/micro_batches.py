@@ -10,6 +10,7 @@ begin a micro-batch     shuts out the tasks of all earlier micro-batches, which 
 close a micro-batch     shuts out the tasks of this micro-batch, before a unit fails for good; those of all earlier
                         micro-batches, before a unit is discarded that may be in one of them
 trim acknowledgements   shuts out all tasks, before the target forgets what it has applied
+note the common mark    shuts out all tasks; so neither an older job notes it, nor one whose target went back
 ======================  ====================================================================================
 
 Each step tells the target the latest fence that it has confirmed, with the units that were committed under it, so that
@@ -140,6 +141,16 @@ class MicroBatches:
         """
         fence = self._fresh_fence()
         self._target.trim(fence, oldest, self._mark)
+        self._confirmed(fence)
+
+    def prepare_common_mark(self) -> None:
+        """Makes the target ready for :meth:`note_common_mark`."""
+        self._target.prepare_common_mark()
+
+    def note_common_mark(self, everywhere_below: int) -> None:
+        """Notes in the target that each unit below an id is applied or discarded in each of several targets."""
+        fence = self._fresh_fence()
+        self._target.note_common_mark(fence, everywhere_below, self._mark)
         self._confirmed(fence)
 
     def _certain(

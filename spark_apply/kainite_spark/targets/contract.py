@@ -24,6 +24,9 @@ state is noticed (:mod:`kainite_spark.targets.mark`).
 A crash at any point leaves either both a unit's rows and its acknowledgement, or neither. docs/targets.md
 says what a loader must do to give the same guarantee.
 
+Of several targets, each has a third table: ``kainite_mark (log_partition, everywhere_below, noted_at)``, the common
+mark (:mod:`kainite_spark.driver.common_mark`).
+
 Units come in log order. ``apply`` is all or nothing for the whole group; the caller bisects a
 refused group (:mod:`kainite_spark.executor.group_commit`) down to the refused unit.
 """
@@ -159,6 +162,27 @@ class Target(Protocol):
         Args:
             fence: with a number that is higher than every micro-batch's so far, and that no micro-batch gets.
             below: a transaction id; all units below it are durably resolved.
+            mark: as in :meth:`begin_micro_batch`.
+
+        Raises:
+            TargetFencedError: another generation owns the target, or the number is not higher.
+        """
+
+    def prepare_common_mark(self) -> None:
+        """Creates the table of the common mark where it is missing; called where there are several targets.
+
+        Raises:
+            TargetError: it cannot be created.
+        """
+
+    def note_common_mark(self, fence: Fence, everywhere_below: int, mark: TargetMark | None = None) -> None:
+        """Advances the fence as :meth:`close_micro_batch` does, and in the same transaction notes the common mark.
+
+        A number below the one that the target has already changes nothing.
+
+        Args:
+            fence: with a number that is higher than every micro-batch's so far, and that no micro-batch gets.
+            everywhere_below: a transaction id; each unit below it is applied or discarded in each target.
             mark: as in :meth:`begin_micro_batch`.
 
         Raises:

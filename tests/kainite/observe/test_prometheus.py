@@ -9,12 +9,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from kainite.observe.health import Health, ShardHealth
 from kainite.observe.meter import Meter
 from kainite.observe.metric import (
+    APPLY_LAG,
+    APPLY_METRICS,
     CURRENT_LEASES,
     DAEMON_METRICS,
     INITIALIZE_TIME,
     MILLIS_BEHIND_LATEST,
     PROCESS_RECORDS_TIME,
     RECORDS_PROCESSED,
+    RUN_TIME,
     MetricKind,
 )
 from kainite.observe.prometheus import Prometheus
@@ -140,3 +143,15 @@ def test_a_shards_standstill_and_throttling_are_told_while_they_last() -> None:
     assert 'kainite_shard_standstill_seconds{shard="s-1"} 7.0' in page
     assert 'kainite_shard_throttled_seconds{shard="s-1"} 8.0' in page
     assert 'seconds{shard="s-1"}' not in prometheus.render(held("s-1")).decode()
+
+
+def test_labels_of_a_process_stand_with_each_series() -> None:
+    prometheus = Prometheus(APPLY_METRICS, {"target": "crm"})
+    prometheus.observe(APPLY_LAG, 1500, None)
+    prometheus.observe(RUN_TIME, 20, None)
+    page = prometheus.render([]).decode()
+    assert 'kainite_apply_lag_seconds{target="crm"} 1.5\n' in page
+    assert 'kainite_apply_run_seconds_bucket{le="0.025",target="crm"} 1.0\n' in page
+    assert 'kainite_shards{health="ok",target="crm"} 0.0\n' in page
+    lines = [line for line in page.splitlines() if not line.startswith("#")]
+    assert [line for line in lines if 'target="crm"' not in line] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kainite.base.errors import LogCorruptError
 from kainite.settings.assignment import NO_TARGETS, TableAssignment, assignment_from
 
 TARGETS = TableAssignment((("rest", ()), ("crm", ("crm.*", "visit")), ("old", ("crm.old*", "crm.new"))))
@@ -41,3 +42,9 @@ def test_a_unit_has_a_part_in_each_target_with_a_table_and_in_one_at_least() -> 
 def test_an_assignment_reads_back() -> None:
     assert assignment_from(TARGETS.as_text()) == TARGETS
     assert assignment_from(None) == assignment_from("{}") == NO_TARGETS
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a":1}', '{"a":[1]}', '{"a":"b"}', "null", "\ud800", "[" * 100_000])
+def test_what_is_no_assignment_is_a_corrupt_log(text: str) -> None:
+    with pytest.raises(LogCorruptError, match="the log's targets cannot be read"):
+        assignment_from(text)

@@ -65,3 +65,12 @@ def test_a_job_that_makes_no_round_has_a_problem_and_a_standby_has_none() -> Non
     health.enter(JobStage.APPLYING)
     clock.now += LATE_S + 1
     assert not health.report().healthy
+
+
+def test_a_job_of_one_of_several_targets_says_which() -> None:
+    health = JobHealth(Clock(), target="crm")
+    health.round(failed=2)
+    found = health.report().as_json()
+    assert found["target"] == "crm"
+    assert "kainite log show -p FILE --target crm --status failed" in str(found["checks"])
+    assert "target" not in JobHealth(Clock()).report().as_json()

@@ -50,4 +50,6 @@ def test_every_metric_of_an_apply_job_is_told(world: World) -> None:
     of_the_process = {LOG_LINES_DROPPED, *PROCESS_METRICS}
     of_its_files = {CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED}
     of_a_replica = {each for each in APPLY_METRICS if each.operation == "Replica"}  # test_replica_watch.py
-    assert untold == {each.series for each in (APPLY_FAILURES, *of_the_process, *of_its_files, *of_a_replica)}
+    assert untold == {
+        each.series for each in (APPLY_FAILURES, metric.COMMON_MARK_LAG, *of_the_process, *of_its_files, *of_a_replica)
+    }

@@ -313,7 +313,7 @@ def test_a_job_says_that_the_log_has_not_its_target(world: SeveralWorld, caplog:
             "a job",
             world.shop.target,
             runner,
-            "log/0/x",
+            f"log/0/{name}",
             name=name,
         )
         ApplyJob(environment, world.stop).run(once=True)

@@ -13,7 +13,7 @@ import pytest
 
 from kainite.base.errors import CatalogueError, KainiteError, SourceError, TargetRejectedError
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.capture.postgresql.units import OnTruncate
+from kainite.capture.truncate import OnTruncate
 from kainite.replicate.giving_up import give_up_full
 from kainite.replicate.table_load import TableLoad
 from kainite_spark.load.table_job import TableLoadJob

@@ -100,6 +100,11 @@ class BinlogStream:
             return self._left
         return BinlogPlace(self._file, self._position) if self._known and self._file else self._from
 
+    @property
+    def file(self) -> str:
+        """Returns the present file; empty until the server has said it."""
+        return self._file
+
     def receive(self, timeout: float) -> tuple[Event, BinlogPlace] | None:
         """Returns the next event of the file and the place where it begins; None after ``timeout`` seconds without one.
 
@@ -186,7 +191,7 @@ class BinlogStream:
         if packet[:1] == b"\xff":
             raise SourceError(_refusal(int.from_bytes(packet[1:3], "little"), packet[3:].decode("utf-8", "replace")))
         if packet[:1] == b"\xfe" and len(packet) < 9:
-            raise SourceError("the source server ended the binlog's stream: it shuts down")
+            raise SourceError("the source server ended the binlog's stream: it shuts down, or threw its binlog away")
         if packet[:1] != b"\0":
             raise SourceError("binlog: a packet that is no event")
         return packet[1:]

@@ -19,6 +19,7 @@ from kainite.base.errors import MissingExtraError
 from kainite.base.redaction import learn, secrets_in_url
 from kainite.capture.mysql.source_reach import is_away
 from kainite.capture.serving import answer_requests, errors_told
+from kainite.capture.truncate import OnTruncate
 
 if TYPE_CHECKING:
     from kainite.capture.mysql.extractor import BinlogReading
@@ -38,10 +39,10 @@ PROGRAM = "kainite-extract-mysql"
 )
 @click.option(
     "--truncate",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
+    type=click.Choice([each.value for each in OnTruncate]),
+    default=OnTruncate.FAIL.value,
     show_default=True,
-    help="What TRUNCATE of a table does: fail its unit of work, or nothing.",
+    help="What TRUNCATE of a table does: fail its unit of work, nothing, or delete the rows in the target.",
 )
 @click.option(
     "--skip-transaction",
@@ -97,7 +98,7 @@ def main(
     url = with_password(source, os.environ.get("KAINITE_SOURCE_PASSWORD", ""))
     learn(secrets_in_url(url))
     with errors_told(PROGRAM, partial(is_away, url)):
-        _run(_reading_of(url, tables, truncate == "skip", passed_over, heartbeat, journal))
+        _run(_reading_of(url, tables, OnTruncate(truncate), passed_over, heartbeat, journal))
 
 
 def with_password(url: str, password: str) -> str:
@@ -112,7 +113,7 @@ def with_password(url: str, password: str) -> str:
 def _reading_of(
     url: str,
     tables: tuple[str, ...],
-    skip_truncate: bool,
+    on_truncate: OnTruncate,
     passed_over: tuple[str, ...],
     heartbeat: float | None,
     journal: Path | None,
@@ -127,7 +128,7 @@ def _reading_of(
         from kainite.capture.mysql.extractor import BinlogReading
     except ImportError as error:
         raise MissingExtraError(f"reading MariaDB needs PyMySQL ({error}): pip install 'kainite[mariadb]'") from error
-    return BinlogReading(url, tables, skip_truncate, frozenset(passed_over), heartbeat, journal)
+    return BinlogReading(url, tables, on_truncate, frozenset(passed_over), heartbeat, journal)
 
 
 def _run(reading: BinlogReading) -> None:

@@ -12,9 +12,10 @@ It may be asked for more before its answer is on the stream. The extractor store
 process says where to begin, and after a crash of either side the server sends the transactions behind that place
 again, which get the same numbers (:mod:`~kainite.capture.mysql.units`).
 
-The extractor refuses another server than the offset's (:mod:`~kainite.capture.mysql.place`). While nothing commits in
-the database, the offset moves all the same, each :data:`ADVANCE_EVERY_S` seconds, so that it does not stay in a file
-that the server purges.
+The extractor refuses another server than the offset's (:mod:`~kainite.capture.mysql.place`), and a binlog that is
+thrown away while it is read (:mod:`~kainite.capture.mysql.still_there`). While nothing commits in the
+database, the offset moves all the same, each :data:`ADVANCE_EVERY_S` seconds, so that it does not stay in a file that
+the server purges.
 
 A prepared XA transaction stands in the binlog before it commits, perhaps days. The offset notes where it begins; when
 it commits, its rows are read from there, over a connection of their own.
@@ -29,6 +30,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -39,10 +41,13 @@ from kainite.capture.mysql.events import Event
 from kainite.capture.mysql.heartbeat import TableHeartbeat
 from kainite.capture.mysql.offset import BinlogOffset, start_in
 from kainite.capture.mysql.place import BinlogPlace
+from kainite.capture.mysql.records import emptied_record
 from kainite.capture.mysql.source import Source, open_source
 from kainite.capture.mysql.statements import LoggedStatement, Means
+from kainite.capture.mysql.still_there import QUIET_S, check_still_there, not_sent
 from kainite.capture.mysql.transactions import Begun, BinlogAssembler, Rows, TransactionEnded
 from kainite.capture.mysql.units import GivenTransaction, HeldUnits
+from kainite.capture.truncate import OnTruncate
 
 _IDLE = 0.2  # seconds that an answer without any transaction may take
 _LINGER = 0.03  # waiting a little for more makes fuller PutRecords calls
@@ -59,7 +64,7 @@ class BinlogReading:
     Attributes:
         url: the database.
         tables: the tables that are read; empty: all of the database.
-        skip_truncate: whether TRUNCATE is passed over; else it fails its unit.
+        on_truncate: what TRUNCATE does.
         passed_over: the GTIDs, or places, of transactions that are not read: their units fail.
         heartbeat: seconds between two heartbeats that are written into the source; None for none.
         journal: a file to which commits are appended; None for no journal.
@@ -67,7 +72,7 @@ class BinlogReading:
 
     url: str
     tables: tuple[str, ...] = ()
-    skip_truncate: bool = False
+    on_truncate: OnTruncate = OnTruncate.FAIL
     passed_over: frozenset[str] = frozenset()
     heartbeat: float | None = None
     journal: Path | None = None
@@ -89,6 +94,8 @@ class MysqlExtractor:
         self._ends: BinlogPlace | None = None  # nothing that committed before it is still to come
         self._prepared: dict[str, BinlogPlace] = {}
         self._advance_at = 0.0
+        self._look_at = 0.0  # when the server is asked for its binlog, unless an event comes before
+        self._doubted = False  # whether the server had written on when it was asked
         self._newest: int | None = None  # when the newest transaction that was given committed, seconds
 
     def answer(self, request: bytes) -> Iterator[bytes]:
@@ -109,6 +116,8 @@ class MysqlExtractor:
         if given:
             self._newest = given[-1].time
             self._note(given)
+        else:
+            self._look(source)
         if given or (self._ends != self._given.place and time.monotonic() >= self._advance_at):
             yield self._give(source)
 
@@ -126,7 +135,26 @@ class MysqlExtractor:
             self._given = start
             self._ends, self._prepared = start.place, dict(start.prepared)
             self._advance_at = time.monotonic() + ADVANCE_EVERY_S
+            self._heard()
         return self._source
+
+    def _heard(self) -> None:
+        """Takes note of an event: the server sends its binlog."""
+        self._look_at, self._doubted = time.monotonic() + QUIET_S, False
+
+    def _look(self, source: Source) -> None:
+        """Asks the server for its binlog where no event has come for long.
+
+        Raises:
+            SourceError: it has another binlog, or has twice sent nothing of what it has written.
+        """
+        if self._ends is None or time.monotonic() < self._look_at:
+            return
+        now = source.look(self._ends)
+        doubted, self._look_at = self._doubted, time.monotonic() + QUIET_S
+        self._doubted = not check_still_there(source.server, self._ends, source.gtids.text, now)
+        if doubted and self._doubted:
+            raise not_sent(self._ends, now.end)
 
     def _give(self, source: Source) -> bytes:
         """Returns the message that gives the offset behind an answer."""
@@ -151,6 +179,8 @@ class MysqlExtractor:
             if found is None and not inside:
                 self._ends = source.stream.place
                 return
+            if found is not None:
+                self._heard()
             for record in () if found is None else self._records(source, *found, given):
                 told = time.monotonic()
                 until = until if records else told + _LINGER
@@ -195,12 +225,7 @@ class MysqlExtractor:
                 yield from self._units.roll_back_to(statement.name)
             case Means.TRUNCATE if statement.database == source.database:
                 source.reading.forget()
-                if self._reading.skip_truncate or not source.reading.is_read(statement.name):
-                    yield from self._units.change(None)
-                else:
-                    yield from self._units.refuse(
-                        f"a change (truncate) of {statement.name} that cannot be carried: TRUNCATE names no rows"
-                    )
+                yield from self._emptied(statement.name, read=source.reading.is_read(statement.name))
             case Means.CHANGE if statement.is_about(source.database):
                 yield from self._units.refuse(
                     f"{statement.name} was logged as a statement, which names no rows: its session had another"
@@ -213,8 +238,20 @@ class MysqlExtractor:
             case Means.OTHER:
                 source.reading.forget()
 
+    def _emptied(self, table: str, *, read: bool) -> Iterator[bytes]:
+        match self._reading.on_truncate:
+            case OnTruncate.FAIL if read:
+                yield from self._units.refuse(
+                    f"a change (truncate) of {table} that cannot be carried: TRUNCATE names no rows"
+                )
+            case OnTruncate.APPLY if read:
+                yield from self._units.change(partial(emptied_record, relation=table))
+            case _:
+                yield from self._units.change(None)
+
     def _end(self, source: Source, ended: TransactionEnded, given: list[GivenTransaction]) -> Iterator[bytes]:
-        source.gtids.add(self._gtid)
+        if self._gtid != str(self._begins):  # one without a GTID is called by its place
+            source.gtids.add(self._gtid)
         self._ends = source.stream.place
         if ended.how is Means.XA_END:
             assert self._begins is not None

@@ -10,6 +10,8 @@ A record is what ``kainite-extract-postgresql`` gives, so that one record proces
 their value: a column that is left out may be changed by the target (``ON UPDATE CURRENT_TIMESTAMP``). ``old`` has the
 old values of columns with an index, by which units are ordered. A column that the source computes is left out.
 
+A ``TRUNCATE`` that is to be applied has an empty ``key`` and ``new``.
+
 A change that cannot become a delta has ``refused``, the reason, in place of ``key`` and ``new``.
 """
 
@@ -94,6 +96,12 @@ def change_record(
         return place, _row(table, row)
     except UncarriedError as error:
         return place, {"refused": str(error)}
+
+
+def emptied_record(unit: Mapping[str, Any], ordinal: int, relation: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the record of a TRUNCATE of a table in two parts, as :func:`change_record`."""
+    place = {**unit, "ordinal": ordinal, "relation": relation, "operation": "truncate"}
+    return place, {"types": {}, "key": {}, "new": {}}
 
 
 def _row(table: SourceTable, row: ChangedRow) -> dict[str, Any]:

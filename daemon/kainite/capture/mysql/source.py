@@ -14,8 +14,9 @@ from kainite.capture.mysql.gtids import GtidPosition
 from kainite.capture.mysql.offset import BinlogOffset
 from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace, check_gtids, check_identity
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
-from kainite.capture.mysql.source_checks import check_filters, check_place, check_source
+from kainite.capture.mysql.source_checks import check_filters, check_place, check_source, check_told_places
 from kainite.capture.mysql.statements import LoggedStatement
+from kainite.capture.mysql.still_there import BinlogNow
 from kainite.capture.mysql.table_reading import TableReading
 from kainite.capture.mysql.transactions import BinlogAssembler, Rows, TransactionEnded
 from kainite.targets.mariadb.address import server_of
@@ -43,6 +44,16 @@ class Source:
     @property
     def identity(self) -> BinlogIdentity:
         return BinlogIdentity(self.server, self.database, self.stream.begun)
+
+    def look(self, place: BinlogPlace) -> BinlogNow:
+        """Returns what the server says of its binlog now, at a place too.
+
+        Raises:
+            SourceError: it does not answer, or has no binlog any more.
+        """
+        end, files = _end(self.catalogue), _files(self.catalogue)
+        gtids = _gtids_at(self.catalogue, place) if place.position <= files.get(place.file, 0) else None
+        return BinlogNow(_server(self.catalogue), end, files, gtids)
 
     @contextmanager
     def another(self, begins: BinlogPlace) -> Iterator[Iterator[Rows | LoggedStatement]]:
@@ -78,6 +89,8 @@ def open_source(url: str, start: BinlogOffset, tables: tuple[str, ...]) -> Sourc
         stream = BinlogStream.open(url, start.place or start.gtid)
         try:
             stream.begin()
+            if start.place is None:
+                check_told_places(stream.file, _files(catalogue).get(stream.file, 0))
             check_identity(start.source, BinlogIdentity(server, database, stream.begun))
         except BaseException:
             stream.close()
@@ -104,13 +117,12 @@ def _check_begin(catalogue: MysqlSourceCatalogue, database: str, start: BinlogOf
         if not catalogue.is_mariadb:
             raise SourceError("MySQL's extraction begins with a file and a position, not with a GTID")
         return start.gtid
-    files = {str(row[0]): int(row[1]) for row in catalogue.rows("SHOW BINARY LOGS")}
-    check_place(start.place, files)
-    if not catalogue.is_mariadb:
+    check_place(start.place, _files(catalogue))
+    found = _gtids_at(catalogue, start.place)
+    if found is None:
         return start.gtid
-    found = catalogue.value("SELECT BINLOG_GTID_POS(%s, %s)", [start.place.file, start.place.position])
-    check_gtids(start.gtid, str(found or ""), start.place)
-    return str(found or "")
+    check_gtids(start.gtid, found, start.place)
+    return found
 
 
 def _status(catalogue: MysqlSourceCatalogue) -> tuple[Any, ...] | None:
@@ -121,6 +133,25 @@ def _status(catalogue: MysqlSourceCatalogue) -> tuple[Any, ...] | None:
             raise
         found = catalogue.rows("SHOW BINARY LOG STATUS")  # MySQL 8.4 has no other
     return found[0] if found else None
+
+
+def _end(catalogue: MysqlSourceCatalogue) -> BinlogPlace:
+    """Returns the place behind the server's last event."""
+    if (status := _status(catalogue)) is None:
+        raise SourceError("the source's server has no binlog any more: start it with log_bin = binlog")
+    return BinlogPlace(str(status[0]), int(status[1]))
+
+
+def _files(catalogue: MysqlSourceCatalogue) -> dict[str, int]:
+    """Returns the binlog's files, and their sizes."""
+    return {str(row[0]): int(row[1]) for row in catalogue.rows("SHOW BINARY LOGS")}
+
+
+def _gtids_at(catalogue: MysqlSourceCatalogue, place: BinlogPlace) -> str | None:
+    """Returns the GTIDs that a server has at a place of its binlog; None where it cannot tell, as MySQL."""
+    if not catalogue.is_mariadb:
+        return None
+    return str(catalogue.value("SELECT BINLOG_GTID_POS(%s, %s)", [place.file, place.position]) or "")
 
 
 def _inside_one(stream: BinlogStream) -> Iterator[Rows | LoggedStatement]:

@@ -18,6 +18,7 @@ _WANTED: Final[Mapping[str, tuple[str, str]]] = {
     "binlog_row_value_options": ("", "SET GLOBAL binlog_row_value_options = ''"),
     "binlog_transaction_compression": ("OFF", "SET GLOBAL binlog_transaction_compression = OFF"),
 }
+_WRAPS: Final = 2**32
 _NEEDED: Final = frozenset({"log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata"})
 
 
@@ -78,6 +79,27 @@ def check_filters(database: str, only: str, without: str) -> None:
     if (only and database not in only.split(",")) or database in without.split(","):
         raise SourceError(
             f"the server leaves {database} out of its binlog (binlog_do_db, binlog_ignore_db): no change would come"
+        )
+
+
+def check_told_places(file: str, size: int) -> None:
+    """Checks that a file's places can be told where a reading begins in it with a GTID.
+
+    Events say the lower 32 bits of their places. Behind a place that is known they say all; the first event behind a
+    GTID may stand anywhere in the file.
+
+    Args:
+        file: the binlog's file in which the server begins to send.
+        size: its bytes.
+
+    Raises:
+        SourceError: they cannot.
+    """
+    if size >= _WRAPS:
+        raise SourceError(
+            f"the GTID stands in {file}, which has {size} bytes: beyond 4 GiB the server does not tell where the first"
+            " event behind a GTID stands. Begin with a GTID of a later file (FLUSH BINARY LOGS begins one), or with the"
+            " file and the position behind the transaction (SHOW BINLOG EVENTS)"
         )
 
 

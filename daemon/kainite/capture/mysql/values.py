@@ -24,6 +24,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
 from kainite.base.errors import SourceError
+from kainite.capture.mysql.binary_json import json_text
 from kainite.capture.mysql.decimals import decimal_size, decimal_text
 from kainite.capture.mysql.table_map import BINARY, MappedColumn, Type
 
@@ -75,6 +76,8 @@ def reader_of(column: MappedColumn, text_of: TextOf) -> Reader:
         return _member(column, text_of) if kind == Type.ENUM else _members(column, text_of)
     if kind == Type.BIT:
         return _bits(size)
+    if kind == Type.JSON:
+        return _json(size)
     raise UncarriedError(f"column {column.name} has {_REFUSED.get(Type(kind), 'a type that is not carried')}")
 
 
@@ -105,6 +108,15 @@ def _prefixed(width: int, collation: int, text_of: TextOf, pad: int = 0) -> Read
         end = begin + int.from_bytes(data[at:begin], "little")
         raw = data[begin:end]
         return ("\\x" + raw.ljust(pad, b"\0").hex() if collation == BINARY else text_of(raw, collation)), end
+
+    return read
+
+
+def _json(width: int) -> Reader:
+    def read(data: bytes, at: int) -> tuple[str, int]:
+        begin = at + width
+        end = begin + int.from_bytes(data[at:begin], "little")
+        return json_text(data[begin:end]), end
 
     return read
 

@@ -127,7 +127,7 @@ def _reading_of(
         # Imported here, so that --help and the message below need no database driver.
         from kainite.capture.postgresql.extractor import Reading
         from kainite.capture.postgresql.replication import SourceSlot
-        from kainite.capture.postgresql.units import OnTruncate
+        from kainite.capture.truncate import OnTruncate
     except ImportError as error:
         raise MissingExtraError(
             f"reading PostgreSQL needs psycopg ({error}): pip install 'kainite[postgresql]'"

@@ -64,7 +64,8 @@ from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
 from kainite.capture.postgresql.replication_frames import Data, Frame, format_lsn
 from kainite.capture.postgresql.source_catalogue import SlotWal, SourceCatalogue
 from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
-from kainite.capture.postgresql.units import GivenUnit, NumberedUnits, OnTruncate
+from kainite.capture.postgresql.units import GivenUnit, NumberedUnits
+from kainite.capture.truncate import OnTruncate
 
 # Seconds that an answer without any transaction may take.
 _IDLE = 0.2

@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import orjson
@@ -38,14 +37,7 @@ from kainite.capture.postgresql.pgoutput import TruncateMessage
 from kainite.capture.postgresql.records import SourceKeyOf, change_record
 from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
 from kainite.capture.row_pieces import in_records
-
-
-class OnTruncate(StrEnum):
-    """What TRUNCATE of a published table does."""
-
-    FAIL = "fail"
-    SKIP = "skip"
-    APPLY = "apply"
+from kainite.capture.truncate import OnTruncate
 
 
 @dataclass(slots=True)

@@ -71,6 +71,12 @@ def trim(fence: Fence, below: int) -> bytes:
     return _message("trim", {**_fence(fence), "below": below})
 
 
+def common_mark(fence: Fence, everywhere_below: int) -> bytes:
+    """Returns the request to let no task write under a lower number than ``fence`` has, then to note the common mark of
+    several targets; a loader that keeps none answers that it is done."""
+    return _message("mark", {**_fence(fence), "everywhereBelow": everywhere_below})
+
+
 def read_answer(messages: Sequence[bytes]) -> LoaderReply:
     """Returns what an answer says.
 

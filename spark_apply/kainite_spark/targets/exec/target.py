@@ -148,6 +148,12 @@ class ExecTarget:
     def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         return self._own.ask(say.trim(fence, below), fence_lost(fence)).trimmed
 
+    def prepare_common_mark(self) -> None:
+        """Does nothing: a loader is asked to prepare once, and makes what it needs then."""
+
+    def note_common_mark(self, fence: Fence, everywhere_below: int, mark: TargetMark | None = None) -> None:
+        self._own.ask(say.common_mark(fence, everywhere_below), fence_lost(fence))
+
     def close(self) -> None:
         self._own.close()
 

@@ -1,4 +1,4 @@
-"""Kainite's own two tables in MariaDB. Pure.
+"""Kainite's own tables in MariaDB. Pure.
 
 :mod:`kainite_spark.targets.contract` says what the tables are for, and what a crash leaves in them. DDL commits
 silently there, so they are made outside of any transaction, before the job's first one.
@@ -29,6 +29,13 @@ CREATE: Final = (
     ) {_OPTIONS}""",
 )
 
+CREATE_MARK: Final = f"""
+    CREATE TABLE IF NOT EXISTS kainite_mark (
+        log_partition varchar(255) NOT NULL PRIMARY KEY,
+        everywhere_below bigint NOT NULL,
+        noted_at timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)
+    ) {_OPTIONS}"""
+
 FENCE: Final = "SELECT generation, micro_batch FROM kainite_fence WHERE log_partition = %s"
 
 SHARE_FENCE: Final = f"{FENCE} LOCK IN SHARE MODE"
@@ -39,6 +46,13 @@ LOCK_FENCE: Final = f"{FENCE} FOR UPDATE"
 NEW_FENCE: Final = "INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, %s, -1)"
 
 ADVANCE: Final = "UPDATE kainite_fence SET generation = %s, micro_batch = %s WHERE log_partition = %s"
+
+# Forward only: a job that reads the log anew may know less than was noted. The key is the table's only one.
+NOTE_MARK: Final = """
+    INSERT INTO kainite_mark (log_partition, everywhere_below) VALUES (%s, %s)
+    ON DUPLICATE KEY UPDATE
+        noted_at = IF(everywhere_below < VALUES(everywhere_below), CURRENT_TIMESTAMP(6), noted_at),
+        everywhere_below = GREATEST(everywhere_below, VALUES(everywhere_below))"""
 
 ACKNOWLEDGE: Final = "INSERT INTO kainite_applied (log_partition, transaction_id, uow) VALUES "
 

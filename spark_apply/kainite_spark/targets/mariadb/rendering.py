@@ -73,6 +73,17 @@ def change(shape: StatementShape, table: Table, delta: Delta) -> str:
     return f"UPDATE {table_name(table)} SET {assigned} WHERE {found}"
 
 
+def emptying(table: Table) -> Iterator[str]:
+    """Yields the statements that delete all rows of a table.
+
+    The server checks a foreign key of the table to itself row by row, in an order of its own.
+    """
+    held = [key for key in table.foreign_keys if key.parent == table.name]
+    for column in dict.fromkeys(name for key in held for name in key.columns if table.columns[name].nullable):
+        yield f"UPDATE {table_name(table)} SET {quoted(column)} = NULL WHERE {quoted(column)} IS NOT NULL"
+    yield f"DELETE FROM {table_name(table)}"
+
+
 def releases(shape: StatementShape, table: Table, delta: Delta) -> Iterator[str]:
     """Yields what must come before a delete, or a change of key, of a row that names itself by a foreign key.
 

@@ -16,7 +16,7 @@ from kainite_spark.targets.mariadb.errors import DUPLICATE, about_own_tables, ab
 from kainite_spark.targets.mariadb.literals import quoted_text
 from kainite_spark.targets.mariadb.packet import FailedStatementError, StatementAnswer, send
 from kainite_spark.targets.mariadb.present_tables import PresentTables
-from kainite_spark.targets.mariadb.rendering import MOST_CHARACTERS, change, inserts, releases
+from kainite_spark.targets.mariadb.rendering import MOST_CHARACTERS, change, emptying, inserts, releases
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.planner import Statement
 from kainite_spark.targets.statements.row_counts import check_rows
@@ -55,6 +55,9 @@ class SentPackets:
             self._insert(statement, table, statement.deltas)
         elif statement.shape.op is Operation.UPSERT:
             self._upsert(statement, table)
+        elif statement.shape.op is Operation.TRUNCATE:
+            for sql in emptying(table):
+                self._wait(sql, table.name)
         else:
             self._counts.append((statement, self._add_changes(statement, table)))
         if self._size >= MOST_CHARACTERS:

@@ -38,6 +38,7 @@ from kainite_spark.targets.mariadb.packet import FailedStatementError, send
 from kainite_spark.targets.mariadb.present_tables import PresentTables
 from kainite_spark.targets.mariadb.sent_packets import SentPackets
 from kainite_spark.targets.schema import Schema
+from kainite_spark.targets.statements.emptied_tables import EmptyingPlanner
 from kainite_spark.targets.statements.planner import Planner, Statement
 from kainite_spark.targets.statements.unit_values import values_refused
 from kainite_spark.targets.units_transaction import units_transaction
@@ -63,7 +64,8 @@ class MariadbSession:
     def __init__(self, url: str, schema: Schema, policy: HookPolicy) -> None:
         self._url = url
         self._schema = schema
-        self._planner = Planner(schema.catalogue, schema.levels, accepting)
+        planner = Planner(schema.catalogue, schema.levels, accepting)
+        self._planner = EmptyingPlanner(planner, schema.catalogue, schema.levels)
         self._triggers = KnownTriggers(schema.catalogue, policy)
         self._present = PresentTables()
         self._connection: pymysql.connections.Connection | None = None

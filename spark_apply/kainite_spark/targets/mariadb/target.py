@@ -102,6 +102,15 @@ class MariadbTarget:
             _advance(connection, fence, mark, lowest=fence.micro_batch - 1)
             return _execute(connection, ledger.TRIM, fence.log_partition, below)
 
+    def prepare_common_mark(self) -> None:
+        with self._connection() as connection:
+            send(connection, (ledger.CREATE_MARK,))
+
+    def note_common_mark(self, fence: Fence, everywhere_below: int, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            _advance(connection, fence, mark, lowest=fence.micro_batch - 1)
+            _execute(connection, ledger.NOTE_MARK, fence.log_partition, everywhere_below)
+
     def close(self) -> None:
         """Does nothing: each call has a connection of its own."""
 

@@ -1,4 +1,4 @@
-"""Kainite's own two tables in PostgreSQL. Pure.
+"""Kainite's own tables in PostgreSQL. Pure.
 
 :mod:`kainite_spark.targets.contract` says what the tables are for, and what a crash leaves in them.
 """
@@ -22,6 +22,13 @@ CREATE_FENCE = """
         tables bigint NOT NULL DEFAULT 0
     )"""
 
+CREATE_MARK = """
+    CREATE TABLE IF NOT EXISTS kainite_mark (
+        log_partition text NOT NULL PRIMARY KEY,
+        everywhere_below bigint NOT NULL,
+        noted_at timestamp with time zone NOT NULL DEFAULT CURRENT_TIMESTAMP
+    )"""
+
 # The same generation may come again, when its driver lost the answer.
 RAISE_GENERATION = """
     INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, %s, -1)
@@ -39,6 +46,13 @@ BEGIN_MICRO_BATCH = """
 CLOSE_MICRO_BATCH = """
     UPDATE kainite_fence SET micro_batch = %s
     WHERE log_partition = %s AND generation = %s AND micro_batch < %s"""
+
+# Forward only: a job that reads the log anew may know less than was noted.
+NOTE_MARK = """
+    INSERT INTO kainite_mark (log_partition, everywhere_below) VALUES (%s, %s)
+    ON CONFLICT (log_partition) DO UPDATE SET
+        everywhere_below = excluded.everywhere_below, noted_at = CURRENT_TIMESTAMP
+    WHERE kainite_mark.everywhere_below < excluded.everywhere_below"""
 
 # ``tables`` is the version of the tables' states (kainite.replicate.table_ledger).
 READ_FENCE = """

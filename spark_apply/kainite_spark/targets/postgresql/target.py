@@ -136,6 +136,16 @@ class PostgresTarget:
             _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
+    def prepare_common_mark(self) -> None:
+        with self._transaction() as connection:
+            connection.execute(_ONE_AT_A_TIME)
+            connection.execute(ledger.CREATE_MARK)
+
+    def note_common_mark(self, fence: Fence, everywhere_below: int, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
+            connection.execute(ledger.NOTE_MARK, (fence.log_partition, everywhere_below))
+
     def close(self) -> None:
         self.driver.close()
 

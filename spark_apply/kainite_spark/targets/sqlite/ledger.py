@@ -1,4 +1,4 @@
-"""Kainite's own two tables in SQLite. Pure.
+"""Kainite's own tables in SQLite. Pure.
 
 :mod:`kainite_spark.targets.contract` says what the tables are for, and what a crash leaves in them.
 """
@@ -21,6 +21,13 @@ CREATE_FENCE = """
         micro_batch bigint NOT NULL
     )"""
 
+CREATE_MARK = """
+    CREATE TABLE IF NOT EXISTS kainite_mark (
+        log_partition text NOT NULL PRIMARY KEY,
+        everywhere_below bigint NOT NULL,
+        noted_at timestamp with time zone NOT NULL DEFAULT CURRENT_TIMESTAMP
+    )"""
+
 # The same generation may come again, when its driver lost the answer.
 RAISE_GENERATION = """
     INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (?, ?, -1)
@@ -38,6 +45,13 @@ BEGIN_MICRO_BATCH = """
 CLOSE_MICRO_BATCH = """
     UPDATE kainite_fence SET micro_batch = ?
     WHERE log_partition = ? AND generation = ? AND micro_batch < ?"""
+
+# Forward only: a job that reads the log anew may know less than was noted.
+NOTE_MARK = """
+    INSERT INTO kainite_mark (log_partition, everywhere_below) VALUES (?, ?)
+    ON CONFLICT (log_partition) DO UPDATE SET
+        everywhere_below = excluded.everywhere_below, noted_at = CURRENT_TIMESTAMP
+    WHERE kainite_mark.everywhere_below < excluded.everywhere_below"""
 
 READ_FENCE = """
     SELECT generation, micro_batch FROM kainite_fence

@@ -178,6 +178,15 @@ class SqliteTarget:
             _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             return connection.execute(ledger.TRIM, (fence.log_partition, below)).rowcount
 
+    def prepare_common_mark(self) -> None:
+        with self._transaction() as connection:
+            connection.execute(ledger.CREATE_MARK)
+
+    def note_common_mark(self, fence: Fence, everywhere_below: int, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
+            connection.execute(ledger.NOTE_MARK, (fence.log_partition, everywhere_below))
+
     def close(self) -> None:
         """Does nothing: each call has a connection of its own."""
 

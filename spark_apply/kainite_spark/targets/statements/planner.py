@@ -259,7 +259,7 @@ def refuse_emptying(deltas: Iterable[Delta]) -> None:
     """Raises TargetRejectedError where a delta empties a table."""
     found = next((delta for delta in deltas if delta.op is Operation.TRUNCATE), None)
     if found is not None:
-        raise TargetRejectedError(f"TRUNCATE of {found.table}: only a PostgreSQL target empties tables")
+        raise TargetRejectedError(f"TRUNCATE of {found.table}: only PostgreSQL and MariaDB targets empty tables")
 
 
 def _moves(delta: Delta) -> bool:

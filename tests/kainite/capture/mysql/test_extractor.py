@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from kainite.base.errors import SourceError
+from kainite.capture.truncate import OnTruncate
 from support.mariadb_source import Extraction, execute, here, rows, source_database
 
 TABLE = "CREATE TABLE item (id int PRIMARY KEY, name varchar(40), made int AS (id + 1) VIRTUAL, UNIQUE (name))"
@@ -109,10 +110,24 @@ def test_truncate_and_statements_fail_their_units(database: str) -> None:
         assert reasons.keys() == {2, 3, 5}
         assert "TRUNCATE names no rows" in reasons[2]
         assert "INSERT was logged as a statement" in reasons[3]
-    with Extraction(database, start, skip_truncate=True, tables=("item",)) as extraction:
+    with Extraction(database, start, on_truncate=OnTruncate.SKIP, tables=("item",)) as extraction:
         again = told(extraction.until(5))
     assert {one["number"] for one in again if "refused" in one} == {3}
     assert [one["uow"] for one in again if one.get("end")] == [one["uow"] for one in found if one.get("end")]
+
+
+def test_a_truncate_that_is_applied_is_a_change_without_a_row(database: str) -> None:
+    execute(database, TABLE, "CREATE TABLE other (id int PRIMARY KEY)")
+    start = here(database)
+    execute(database, "INSERT INTO item (id) VALUES (1)", "TRUNCATE TABLE item", "TRUNCATE other")
+    with Extraction(database, start, on_truncate=OnTruncate.APPLY, tables=("item",)) as extraction:
+        found = told(extraction.until(3))
+    emptied = found[2]
+    assert emptied == {
+        "uow": emptied["uow"], "number": 2, "ordinal": 0, "relation": "item", "operation": "truncate", "types": {},
+        "key": {}, "new": {},
+    }  # fmt: skip
+    assert [(one["number"], one["count"]) for one in found if one.get("end")] == [(1, 1), (2, 1), (3, 0)]
 
 
 def test_the_tables_that_are_read_change_no_number(database: str) -> None:
@@ -180,6 +195,20 @@ def test_a_gtid_begins_the_extraction_too(database: str) -> None:
         assert keys(extraction.until(8)) == [(8, "insert", "2"), (8, "end", 1)]
         position = extraction.offset["position"]
     assert position == here(database)["position"]
+
+
+def test_a_gtid_in_a_file_beyond_4_gib_is_refused(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows it: the server tells 32 bits of where the first event behind the GTID stands."""
+    execute(database, TABLE, "INSERT INTO item (id) VALUES (1)")
+    gtid, file = rows(database, "SELECT @@global.gtid_binlog_pos")[0][0], here(database)["file"]
+    for size, refused in ((2**32 - 1, False), (2**32, True)):
+        monkeypatch.setattr("kainite.capture.mysql.source._files", lambda _, size=size: {file: size})
+        with Extraction(database, {"gtid": gtid, "number": 0}) as extraction:
+            if not refused:
+                assert extraction.answer() == []
+                continue
+            with pytest.raises(SourceError, match=f"the GTID stands in {file}, which has 4294967296 bytes"):
+                extraction.answer()
 
 
 def test_an_idle_source_moves_the_offset(database: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,3 +68,11 @@ def test_what_is_not_readable_is_refused(events: tuple[Event, ...], message: str
 
 def test_unknown_events_that_may_be_passed_over_are() -> None:
     assert fed(event(99, ignorable=True)) == []
+
+
+def test_a_tagged_gtid_of_mysql_is_called_by_its_place() -> None:
+    """Shows: MySQL 8.4 spells it in a form of its own, which is passed over; the transaction ends as any other."""
+    begun, *_, ended = fed(event(Kind.GTID_TAGGED, b"\2whatever"), query("BEGIN"), event(Kind.XID, bytes(8)))
+    assert begun == Begun(str(HERE), HERE)
+    assert isinstance(ended, TransactionEnded)
+    assert ended.how is Means.COMMIT

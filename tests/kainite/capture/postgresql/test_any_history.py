@@ -24,7 +24,7 @@ from kainite.base.errors import SourceError
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
-from kainite.capture.postgresql.units import OnTruncate
+from kainite.capture.truncate import OnTruncate
 from kainite_demo.postgres_server import postgres
 from support.waiting import eventually
 

@@ -30,8 +30,8 @@ from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
-from kainite.capture.postgresql.units import OnTruncate
 from kainite.capture.serving import markers_of
+from kainite.capture.truncate import OnTruncate
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.settings import ExtractOffsets

@@ -11,7 +11,8 @@ import pytest
 from kainite.capture.postgresql.pgoutput import InsertMessage, Relation, RelationColumn, TruncateMessage
 from kainite.capture.postgresql.records import SourceKey
 from kainite.capture.postgresql.transactions import SourceChange, SourceTransaction
-from kainite.capture.postgresql.units import NumberedUnits, OnTruncate
+from kainite.capture.postgresql.units import NumberedUnits
+from kainite.capture.truncate import OnTruncate
 
 ITEM = Relation(7, "shop", "item", "d", (RelationColumn("id", 23, True),))
 INSERT = SourceChange(ITEM, InsertMessage(7, ("1",)))

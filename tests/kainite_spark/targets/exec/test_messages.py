@@ -35,6 +35,9 @@ def test_requests_to_the_byte() -> None:
     assert say.trim(FENCE, 17) == (
         b'{"action":"trim","logPartition":"log/0","generation":3,"microBatch":12,"below":17}'
     )
+    assert say.common_mark(FENCE, 17) == (
+        b'{"action":"mark","logPartition":"log/0","generation":3,"microBatch":12,"everywhereBelow":17}'
+    )
 
 
 def test_a_unit_to_the_byte() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kainite.base.errors import TargetBusyError, TargetError, TargetInterruptedError
 from kainite.targets.mariadb.connection import connect
+from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.mariadb import session
 from support.stores import Database, Store, Stores
 
@@ -127,3 +129,27 @@ def test_keys_that_differ_in_case_and_accents_are_one_row_and_conflict(stores: S
     assert first.written & again.written
     assert store.statuses(first, again) == ["committed"] * 2
     assert store.rows("person") == [("änn ", 2)]
+
+
+def test_tables_are_emptied_in_their_place_children_first_and_rows_that_name_each_other_too(stores: Stores) -> None:
+    """Shows it in both ways of applying a unit: set-based, and in the source's order."""
+    ddl = """
+        CREATE TABLE parent (id bigint PRIMARY KEY);
+        CREATE TABLE child (id bigint PRIMARY KEY, p bigint REFERENCES parent (id), other bigint REFERENCES child (id));
+        CREATE TABLE kept (id bigint PRIMARY KEY);
+    """
+    made = stores.open(ddl)
+    for tid in (0, 2):
+        first = [made.insert("parent", id=1), made.insert("child", id=1, p=1, other=1), made.insert("kept", id=tid)]
+        rows = [*first, made.insert("child", id=2, p=1, other=1), made.insert("child", id=3, p=1, other=2)]
+        assert made.statuses(made.unit(tid, *rows)) == ["committed"]
+        emptied = [Delta(name, Operation.TRUNCATE, {}, {}, {}) for name in ("parent", "child")]
+        after = [made.insert("parent", id=7), *emptied, made.insert("parent", id=8)]
+        unit = made.unit(tid + 1, *(replace(delta, ordinal=place) for place, delta in enumerate(after)))
+        if tid:
+            made.session.apply_in_source_order(made.fence, unit)
+        else:
+            assert made.statuses(unit) == ["committed"]
+        assert (made.rows("parent"), made.rows("child")) == ([(8,)], [])
+        made.database.run("DELETE FROM parent")
+    assert made.rows("kept") == [(0,), (2,)]

@@ -7,7 +7,7 @@ import pytest
 
 from kainite.base.errors import TargetRejectedError
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.capture.postgresql.units import OnTruncate
+from kainite.capture.truncate import OnTruncate
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.exec.delta_order import DeltaOrder
@@ -65,7 +65,7 @@ def test_other_targets_refuse_it() -> None:
         lambda: order.by_precedence(unit),
         lambda: order.by_source(unit),
     ):
-        with pytest.raises(TargetRejectedError, match="TRUNCATE of p: only a PostgreSQL target"):
+        with pytest.raises(TargetRejectedError, match="TRUNCATE of p: only PostgreSQL and MariaDB targets"):
             refusing()
 
 
