@@ -417,6 +417,8 @@ MUTATIONS: tuple[Mutation, ...] = (
              answering(False), 500),
     Mutation("delta recognised", "kainite.log.collecting.collect:news_of", _all_new, 500, aim="copies"),
     Mutation("turn of a numbered unit", "kainite.log.collecting.collect:may_go", answering(True), 500),
+    Mutation("turn of a unit that comes whole", "kainite.log.collecting.whole_units:_has_its_turn", answering(True),
+             500),
     Mutation("late parts of a failed unit", "kainite.log.collecting.collect:_collect_late", answering(None), 500,
              aim="source pauses"),
     Mutation("time counts near the tips alone", "kainite.log.collecting.waiting:Waiting._advance", _counted_always, 500,

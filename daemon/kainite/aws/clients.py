@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from kainite import __version__
 from kainite.base.errors import SettingsError
 from kainite.settings import AwsSettings, ClientSettings
 from kainite.settings.credentials import CredentialsSource, Provider, show_chain
@@ -58,7 +59,7 @@ def client(
         if session.get_credentials() is None:
             raise SettingsError(_no_credentials(own, settings))
         made: Any = session.create_client(
-            service, region_name=region, endpoint_url=endpoint, config=_config(settings, own)
+            service, region_name=region, endpoint_url=endpoint, config=_config(settings, own, _user_agent(session))
         )
     except NoRegionError as error:
         raise SettingsError("no AWS region: set regionName in the settings file, or AWS_DEFAULT_REGION") from error
@@ -121,10 +122,11 @@ def _service_models(data_path: str | None) -> Loader:
     return create_loader(data_path)
 
 
-def _config(settings: AwsSettings, own: ClientSettings) -> Config:
+def _config(settings: AwsSettings, own: ClientSettings, user_agent: str) -> Config:
     from botocore.config import Config
 
     return Config(
+        user_agent=user_agent,
         connect_timeout=settings.connect_timeout,
         read_timeout=settings.read_timeout,
         max_pool_connections=MAX_CONNECTIONS,
@@ -135,6 +137,18 @@ def _config(settings: AwsSettings, own: ClientSettings) -> Config:
         # LocalStack and MinIO have one host name for all buckets.
         s3={"addressing_style": "path"} if settings.s3_endpoint else None,
     )
+
+
+def _user_agent(session: Session) -> str:
+    """Returns the name by which a client calls itself, with the application's id where the user has set one for AWS.
+
+    botocore would make a name of its own anew for each call, from the host and the settings: a tenth of the processor
+    time of a call.
+    """
+    from botocore import __version__ as release
+
+    app = session.get_config_variable("user_agent_appid")
+    return f"kainite/{__version__} Botocore/{release}{f' app/{app}' if app else ''}"
 
 
 def _no_credentials(own: ClientSettings, settings: AwsSettings) -> str:

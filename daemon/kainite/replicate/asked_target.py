@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kainite.base.errors import MissingExtraError
 from kainite.settings import Settings
 from kainite.settings.kinds.target_kinds import kind_of
 from kainite.targets.postgresql.address import libpq_url
-from kainite.verdict.facts import ReplicaFacts
+
+if TYPE_CHECKING:
+    from kainite.verdict.facts import ReplicaFacts
 
 
 def asking(configured: Settings) -> Callable[[], ReplicaFacts] | None:

@@ -6,10 +6,12 @@ import os
 from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar
 
+import botocore
 import pytest
 from botocore.exceptions import ProxyConnectionError
 from botocore.loaders import JSONFileLoader
 
+from kainite import __version__
 from kainite.aws.clients import client
 from kainite.base.errors import SettingsError
 from kainite.settings import AwsSettings, ClientSettings
@@ -36,6 +38,24 @@ def test_the_descriptions_of_services_are_read_once_in_a_process(monkeypatch: py
     monkeypatch.setattr(JSONFileLoader, "load_file", lambda _, path: pytest.fail(f"read again: {path}"))
 
     client("dynamodb", settings)
+
+
+@pytest.mark.parametrize(("app", "told"), [(None, ""), ("payments", " app/payments")])
+def test_a_client_calls_itself_by_our_name_and_the_applications(
+    moto_endpoint: str, monkeypatch: pytest.MonkeyPatch, app: str | None, told: str
+) -> None:
+    if app is not None:
+        monkeypatch.setenv("AWS_SDK_UA_APP_ID", app)
+    dynamodb = client("dynamodb", AwsSettings("us-east-1", dynamodb_endpoint=moto_endpoint))
+    names: list[str] = []
+
+    def look(request: Any, **_: object) -> None:
+        names.append(request.headers["User-Agent"].decode())
+
+    dynamodb.meta.events.register("before-send.dynamodb", look)
+    dynamodb.list_tables()
+
+    assert names == [f"kainite/{__version__} Botocore/{botocore.__version__}{told}"]
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ from kainite.log.collecting.unit_entries import (
     release_ready,
 )
 from kainite.log.collecting.watermark import Ended, Straggler, reserved, straggler
-from kainite.log.collecting.whole_units import dispatched_at_once
+from kainite.log.collecting.whole_units import taken_whole
 from kainite.log.format.entry import (
     LEASED,
     MISSING,
@@ -186,7 +186,7 @@ def _collect_fragment(journal: Journal, rules: UowSettings, shard: str, fragment
     """Collects a fragment of an open or unknown unit; returns whether the fragment was dropped as a duplicate."""
     state = journal.state
     unit = state.open.get(fragment.uow)
-    if unit is None and dispatched_at_once(journal, rules, shard, fragment):
+    if unit is None and taken_whole(journal, rules, shard, fragment):
         if state.ready:
             release_ready(journal, rules)
         return False

@@ -1,25 +1,31 @@
-"""Dispatches units that come whole and sound in one fragment: most units, where a source fits into one shard. Pure.
+"""Takes units that come whole and sound in one fragment: most units. Pure.
 
 What :mod:`kainite.log.collecting.collect` finds out in general (what is new of the fragment, what is wrong with the
-unit, whether its turn has come) is plain for such a unit, and the general way takes three times as long. A fragment of
-which one condition does not plainly hold goes the general way, which writes the same entry for one of which all do.
+unit, whether its turn has come) is plain for such a unit, and the general way takes up to three times as long. A unit
+whose turn it is, is dispatched: all units of a source that fits into one shard. With ``uowOrder=dense`` a unit with a
+later number is kept until its turn comes: most units of a source with several shards. A fragment of which one condition
+does not plainly hold goes the general way, which writes the same entry for one of which all do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kainite.log.collecting.standing import next_number
 from kainite.log.collecting.too_large import fits_alone
 from kainite.log.collecting.unit_entries import note_scheme
-from kainite.log.format.entry import EntryKind, UnitMeta
+from kainite.log.format.entry import EntryKind, FragmentMeta, UnitMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.settings import Isolation, UowEnd, UowOrder, UowSettings
+from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment
+from kainite.uow.identity import Identity
 from kainite.uow.touches import NOTHING
 
 
-def dispatched_at_once(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> bool:
-    """Dispatches a unit of which nothing has come before; returns False, and writes nothing, where it is not plain.
+def taken_whole(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> bool:
+    """Dispatches a plain unit, or keeps it for its turn; returns False, and writes nothing, where it is not plain.
 
     Args:
         journal: gets the entry.
@@ -30,8 +36,16 @@ def dispatched_at_once(journal: Journal, rules: UowSettings, shard: str, fragmen
     if rules.end is not UowEnd.MARKER or not _is_whole(fragment):
         return False
     [end] = fragment.ends
-    if not _has_its_turn(end.number, journal.state, rules):
-        return False
+    if _has_its_turn(end.number, journal.state, rules):
+        _dispatch(journal, rules, shard, fragment, end)
+        return True
+    if _waits_for_its_turn(end.number, journal.state, rules) and _is_numbered(fragment.identities):
+        _keep(journal, shard, fragment, end)
+        return True
+    return False
+
+
+def _dispatch(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment, end: UnitEnd) -> None:
     note_scheme(journal, fragment.scheme)
     meta = UnitMeta(
         fragment.uow,
@@ -47,7 +61,21 @@ def dispatched_at_once(journal: Journal, rules: UowSettings, shard: str, fragmen
         journal.write(EntryKind.UNIT, meta, fragment.touched, fragment.piece, fragment.signed)
     else:
         journal.write(EntryKind.UNIT, meta, NOTHING, fragment.piece)
-    return True
+
+
+def _keep(journal: Journal, shard: str, fragment: Fragment, end: UnitEnd) -> None:
+    note_scheme(journal, fragment.scheme)
+    meta = FragmentMeta(
+        fragment.uow,
+        shard,
+        end.count,
+        fragment.identities,  # type: ignore[arg-type]  # each is an ordinal
+        end,
+        without=fragment.without,
+        time=fragment.time,
+        arrived_ms=fragment.arrived_ms,
+    )
+    journal.write(EntryKind.FRAGMENT, meta, fragment.touched, fragment.piece, fragment.signed)
 
 
 def _is_whole(fragment: Fragment) -> bool:
@@ -67,6 +95,22 @@ def _has_its_turn(number: int | None, state: FoldedLog, rules: UowSettings) -> b
         return False
     if rules.order is not UowOrder.DENSE:
         return True
-    if number is None or number != next_number(state, rules):
+    return number is not None and number == next_number(state, rules) and _is_free(number, state)
+
+
+def _waits_for_its_turn(number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
+    """Returns whether units with lower numbers plainly go before a unit with this number."""
+    if number is None or rules.order is not UowOrder.DENSE or state.recent.may_have_had(number):
         return False
+    return number > next_number(state, rules) and _is_free(number, state)
+
+
+def _is_free(number: int, state: FoldedLog) -> bool:
+    """Returns whether no unit that is known has the number."""
+    recent = state.recent
     return number not in state.ready and recent.holder(number) is None and number not in recent.numbers
+
+
+def _is_numbered(identities: Iterable[Identity]) -> bool:
+    """Returns whether each delta has an ordinal."""
+    return {*map(type, identities)} <= {int}

@@ -158,7 +158,7 @@ class FoldedLog:
                 self._leave_ready(entry.meta.uow)
             if entry.meta.fault is Fault.TOO_LARGE and (opened := self.open.get(entry.meta.uow)) is not None:
                 self.open_deltas -= opened.held
-            self._collected(self.fold.collect(tid, entry, entry.meta, time_ms))
+            self._collected(self.fold.collect(tid, entry.meta, entry.touched, time_ms))
             self.open_deltas += entry.meta.count
             return
         self._remember_late(entry.meta)

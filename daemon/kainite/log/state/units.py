@@ -40,6 +40,7 @@ from collections.abc import Iterator
 from kainite.log.format.entry import Entry, FragmentMeta, Outcome, RefitMeta, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.unit_state import RESOLVED, UnitState
+from kainite.uow.touches import Touched
 
 
 class UnitFold:
@@ -106,7 +107,7 @@ class UnitFold:
                     failed = failed.copy()
                 self.units[failed.tid] = failed.with_late(tid, meta, entry.touched)
             case FragmentMeta() as meta:
-                self.collect(tid, entry, meta, time_ms)
+                self.collect(tid, meta, entry.touched, time_ms)
             case RefitMeta() as meta if meta.unit in self.units:
                 self.late.pop(meta.uow, None)
                 self.units[meta.unit] = self.units[meta.unit].judged_anew(tid, meta, entry.touched)
@@ -114,14 +115,14 @@ class UnitFold:
                 return [unit for outcome in outcomes for unit in self._settle(outcome)]
         return []
 
-    def collect(self, tid: int, entry: Entry, meta: FragmentMeta, time_ms: int) -> OpenUnit:
+    def collect(self, tid: int, meta: FragmentMeta, touched: Touched, time_ms: int) -> OpenUnit:
         """Applies a FRAGMENT entry of a unit that is not in :attr:`late`; returns the unit."""
         unit = self.open.get(meta.uow)
         if unit is None:
             unit = self.open[meta.uow] = OpenUnit(meta.uow, time_ms)
         elif self._is_lent(unit):
             unit = self.open[meta.uow] = unit.copy()
-        unit.add(tid, meta, entry.touched)
+        unit.add(tid, meta, touched)
         return unit
 
     def dispatch(self, tid: int, entry: Entry, meta: UnitMeta) -> UnitState:

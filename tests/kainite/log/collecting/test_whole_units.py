@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kainite.base.position import Position
 from kainite.log.collecting import collect as collecting
 from kainite.log.collecting.collect import collect
-from kainite.log.collecting.whole_units import dispatched_at_once
+from kainite.log.collecting.whole_units import taken_whole
 from kainite.log.format.entry import EntryKind
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
@@ -50,7 +50,7 @@ def test_the_log_is_the_same_without_the_quick_way(rules: UowSettings, calls: li
         place = "s", Position(number)
         entries = collect(quick, rules, *place, call, number)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(collecting, "dispatched_at_once", lambda *_: False)
+            patched.setattr(collecting, "taken_whole", lambda *_: False)
             assert collect(general, rules, *place, call, number) == entries
     assert snapshot.dump(quick) == snapshot.dump(general)
 
@@ -58,16 +58,22 @@ def test_the_log_is_the_same_without_the_quick_way(rules: UowSettings, calls: li
 WHOLE = {"uow": "A", "touched": TOUCHED, "ends": (UnitEnd(1, 1),), "identities": (0,)}
 
 
-def is_taken(rules: UowSettings, **changed: object) -> bool:
+def kind_of_entry(rules: UowSettings, **changed: object) -> EntryKind | None:
+    """Returns the kind of the entry that the quick way writes; None for a unit that it leaves alone."""
     journal = Journal(FoldedLog(), 0)
-    taken = dispatched_at_once(journal, rules, "s", Fragment(**{**WHOLE, **changed}))  # type: ignore[arg-type]
-    assert [entry.kind for entry in journal.entries] == [EntryKind.UNIT] * taken
-    return taken
+    taken = taken_whole(journal, rules, "s", Fragment(**{**WHOLE, **changed}))  # type: ignore[arg-type]
+    kinds = [entry.kind for entry in journal.entries]
+    assert len(kinds) == taken
+    return kinds[0] if taken else None
 
 
 @pytest.mark.parametrize("rules", [UowSettings(), UowSettings(order=UowOrder.DENSE)])
-def test_a_plain_unit_is_taken(rules: UowSettings) -> None:
-    assert is_taken(rules)
+def test_a_plain_unit_is_dispatched(rules: UowSettings) -> None:
+    assert kind_of_entry(rules) is EntryKind.UNIT
+
+
+def test_a_plain_unit_with_a_later_number_is_kept_for_its_turn() -> None:
+    assert kind_of_entry(UowSettings(order=UowOrder.DENSE), ends=(UnitEnd(1, 2),)) is EntryKind.FRAGMENT
 
 
 @pytest.mark.parametrize(
@@ -75,7 +81,8 @@ def test_a_plain_unit_is_taken(rules: UowSettings) -> None:
     [
         (UowSettings(end=UowEnd.WATERMARK), {}),
         (UowSettings(order=UowOrder.TIME), {}),
-        (UowSettings(order=UowOrder.DENSE), {"ends": (UnitEnd(1, 2),)}),
+        (UowSettings(order=UowOrder.DENSE), {"ends": (UnitEnd(1, 0),)}),
+        (UowSettings(order=UowOrder.DENSE), {"ends": (UnitEnd(1, 2),), "identities": (b"x" * 16,)}),
         (UowSettings(order=UowOrder.DENSE), {"ends": (UnitEnd(1),)}),
         (UowSettings(), {"ends": (UnitEnd(2, 1),)}),
         (UowSettings(), {"ends": ()}),
@@ -85,4 +92,4 @@ def test_a_plain_unit_is_taken(rules: UowSettings) -> None:
     ],
 )
 def test_a_unit_that_is_not_plain_is_left_to_the_general_way(rules: UowSettings, changed: dict[str, object]) -> None:
-    assert not is_taken(rules, **changed)
+    assert kind_of_entry(rules, **changed) is None

@@ -27,7 +27,7 @@ from kainite.log.format.entry import (
 )
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
-from kainite.log.state.followed import FollowedLog
+from kainite.log.state.followed import NOTED, FollowedLog
 from kainite.settings.assignment import TableAssignment
 from kainite.uow.delta import UnitEnd
 from kainite.uow.touches import Touched
@@ -48,7 +48,10 @@ ENTRIES = st.one_of(
     st.builds(
         lambda to: Entry(EntryKind.CONTROL, ControlMeta(TARGETS, key=to.as_text())), st.sampled_from([ASSIGNED, MOVED])
     ),
-    st.builds(lambda uow, touched: Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s0", 1), touched), NAMES, TOUCHED),
+    st.builds(
+        lambda uow, count, touched: Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s0", count), touched),
+        NAMES, st.sampled_from([1, NOTED, NOTED + 1]), TOUCHED,
+    ),
     st.builds(
         lambda uow, size: Entry(EntryKind.FRAGMENT, FragmentMeta(uow, "s0", 1, end=UnitEnd(size, None))),
         NAMES, st.integers(1, 3),
