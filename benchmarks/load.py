@@ -51,6 +51,7 @@ from kainite_demo.postgres_server import postgres, programs
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
 from kainite_spark.driver.spark_items import SparkItems
+from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.runner import run_steps
 from kainite_spark.targets.opening import open_target
@@ -148,7 +149,7 @@ def _load(context: SparkContext, ends: ReplicaEnds) -> None:
     with psycopg.connect(ends.target, autocommit=True) as connection:
         stop = threading.Event()
         LoadJob(
-            ends,
+            PostgresCopySource(ends),
             connection,
             SparkItems(context, SparkLimits(), stop, "kainite replicate load", run_steps),
             catalogue,

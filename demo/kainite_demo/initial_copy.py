@@ -26,6 +26,7 @@ from kainite.uow.catalogue.reflection import reflect
 from kainite_demo import pgbench
 from kainite_demo.postgres_server import programs
 from kainite_demo.run_layout import RunLayout, SourceKind
+from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.runner import ThreadStepRunner
 from kainite_spark.targets.opening import open_target
@@ -67,7 +68,7 @@ def _replicate(layout: RunLayout) -> None:
     with closing(open_target(ends.target, found, apply=configured.apply)) as target:
         target.prepare(ends.log_partition, found)
     with target_session(ends.target, "kainite load driver") as connection:
-        LoadJob(ends, connection, ThreadStepRunner(), catalogue).run()
+        LoadJob(PostgresCopySource(ends), connection, ThreadStepRunner(), catalogue).run()
         connection.execute("ANALYZE")
 
 

@@ -1,4 +1,4 @@
-"""``kainite replicate``: from an existing PostgreSQL database to a replica of it."""
+"""``kainite replicate``: from an existing PostgreSQL or MariaDB database to a replica of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -24,8 +24,10 @@ from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
+from kainite.replicate.binlog_ends import BinlogEnds, binlog_ends_of, has_binlog_source
+from kainite.replicate.binlog_preparation import look_at_binlog, write_offset
 from kainite.replicate.configured_ends import ends_of
-from kainite.replicate.ends import ReplicaEnds, target_session
+from kainite.replicate.ends import LoadEnds, ReplicaEnds, target_session
 from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.new_file import write_properties
@@ -39,10 +41,14 @@ from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.patience import at_the_start
 from kainite_spark.driver.session import spark_context
 from kainite_spark.driver.spark_items import SparkItems
+from kainite_spark.load.binlog_copy import BinlogCopySource
+from kainite_spark.load.copy_source import CopySource, PostgresCopySource
 from kainite_spark.load.findings_table import print_findings
 from kainite_spark.load.hook_checks import look_at_hooks
 from kainite_spark.load.job import LoadJob
+from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.runner import run_steps
+from kainite_spark.load.snapshot_readers import MOST_READERS, SnapshotReaders
 from kainite_spark.load.takeover import take_over
 from kainite_spark.replicate_progress import LoadProgress, status_at, tell
 from kainite_spark.replicate_tables import add, reload
@@ -51,7 +57,7 @@ from kainite_spark.targets.opening import open_target
 
 @click.group()
 def replicate() -> None:
-    """Makes a replica of an existing PostgreSQL database, and tells how far it is.
+    """Makes a replica of an existing PostgreSQL or MariaDB database, and tells how far it is.
 
     \b
     Examples:
@@ -85,7 +91,7 @@ def init(
     """Looks at both databases and says what is missing, each with the statement that mends it.
 
     Exit code 1 where something must be mended before a load. With --source, --target and --stream, and a FILE that is
-    not there yet, the file is written first.
+    not there yet, the file is written first. Of a MariaDB source --write makes the offset file alone.
 
     \b
     Examples:
@@ -95,7 +101,10 @@ def init(
     if source or target or stream:
         write_properties(properties, source, target, stream)
     configured = settings.load(properties, needs=("applicationName",))
-    done = list(preparation.write(configured)) if write else []
+    if has_binlog_source(configured):
+        done = list(write_offset(binlog_ends_of(configured))) if write else []
+    else:
+        done = list(preparation.write(configured)) if write else []
     findings = _look(configured)
     if as_json:
         say_json({"ready": is_ready(findings), "done": done, "findings": [asdict(f) for f in findings]}, indent=True)
@@ -122,7 +131,7 @@ def load(properties: Path, anew: bool, as_json: bool) -> int:
       kainite replicate load -p shop.properties --json     progress as lines of JSON
     """
     configured = settings.load(properties, needs=("applicationName",))
-    ends = ends_of(configured)
+    ends = _ends_of(configured)
     stop = threading.Event()
     told = partial(tell, as_json=as_json)
     try:
@@ -146,7 +155,7 @@ def status(properties: Path, as_json: bool) -> int:
     Examples:
       kainite replicate status -p shop.properties
     """
-    found = status_at(ends_of(settings.load(properties, needs=("applicationName",))))
+    found = status_at(_ends_of(settings.load(properties, needs=("applicationName",))))
     if as_json:
         say_json(found.as_json(), indent=True)
     else:
@@ -154,37 +163,58 @@ def status(properties: Path, as_json: bool) -> int:
     return 0 if found.consistent else 1
 
 
+def _ends_of(configured: Settings) -> ReplicaEnds | BinlogEnds:
+    return binlog_ends_of(configured) if has_binlog_source(configured) else ends_of(configured)
+
+
 def _look(configured: Settings) -> list[CheckFinding]:
-    return [*preparation.look(configured), *look_at_hooks(configured, ends_of(configured))]
+    ends = _ends_of(configured)
+    found = look_at_binlog(configured, ends) if isinstance(ends, BinlogEnds) else preparation.look(configured)
+    return [*found, *look_at_hooks(configured, ends)]
 
 
 def _load(
-    configured: Settings, ends: ReplicaEnds, stop: threading.Event, tell: Callable[[ReplicaStatus], None], *, anew: bool
+    configured: Settings,
+    ends: ReplicaEnds | BinlogEnds,
+    stop: threading.Event,
+    tell: Callable[[ReplicaStatus], None],
+    *,
+    anew: bool,
 ) -> None:
     if status_at(ends).state in (None, LoadState.PREPARED):
         preparation.check_ready(_look(configured))
-    apply, name = configured.apply, f"kainite replicate {configured.leases.application}"
     catalogue = partial(preparation.target_catalogue, configured, ends)
     found = catalogue()
-    with closing(open_target(ends.target, found, apply=apply)) as target:
+    with closing(open_target(ends.target, found, apply=configured.apply)) as target:
         target.prepare(ends.log_partition, found)
     with (
-        spark_context(apply.master, name, stop, apply.python) as context,
-        stopping(stop),
+        _way(configured, ends, stop) as (source, runner),
         target_session(ends.target, "kainite load driver") as connection,
     ):
-        limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
-        runner = SparkItems(context, limits, stop, "kainite replicate load", run_steps)
-        runner.begin()  # meanwhile the driver makes the consistent point
-        look = LoadProgress(ends, tell).look
-        job = LoadJob(ends, connection, runner, catalogue, stop, look)
+        job = LoadJob(source, connection, runner, catalogue, stop, LoadProgress(ends, tell).look)
         if anew:
             job.take_over = partial(_take_over, configured, ends, connection, stop)
         job.run(anew=anew)
 
 
+@contextmanager
+def _way(
+    configured: Settings, ends: ReplicaEnds | BinlogEnds, stop: threading.Event
+) -> Iterator[tuple[CopySource, StepRunner]]:
+    """Gives the source of a load, and what runs its steps: Spark, or processes of this host that have sessions."""
+    if isinstance(ends, BinlogEnds):
+        yield BinlogCopySource(ends), SnapshotReaders(min(os.cpu_count() or 1, MOST_READERS))
+        return
+    apply, name = configured.apply, f"kainite replicate {configured.leases.application}"
+    with spark_context(apply.master, name, stop, apply.python) as context, stopping(stop):
+        limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
+        runner = SparkItems(context, limits, stop, "kainite replicate load", run_steps)
+        runner.begin()  # meanwhile the driver makes the consistent point
+        yield PostgresCopySource(ends), runner
+
+
 def _take_over(
-    configured: Settings, ends: ReplicaEnds, connection: psycopg.Connection, stop: threading.Event
+    configured: Settings, ends: LoadEnds, connection: psycopg.Connection, stop: threading.Event
 ) -> int | None:
     """Lets a load take the place of a target that went back."""
     store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kainite.cli.terminal import say, say_json
-from kainite.replicate.ends import ReplicaEnds, target_session
+from kainite.replicate.ends import LoadEnds, target_session
 from kainite.replicate.status import ReplicaStatus, one_line, status_of
 
 TELL_S: Final = 5.0
@@ -22,7 +22,7 @@ class LoadProgress:
         tell: takes the target's status.
     """
 
-    def __init__(self, ends: ReplicaEnds, tell: Callable[[ReplicaStatus], None]) -> None:
+    def __init__(self, ends: LoadEnds, tell: Callable[[ReplicaStatus], None]) -> None:
         self._ends = ends
         self._tell = tell
         self._next = time.monotonic() + TELL_S
@@ -34,7 +34,7 @@ class LoadProgress:
             self._tell(status_at(self._ends))
 
 
-def status_at(ends: ReplicaEnds) -> ReplicaStatus:
+def status_at(ends: LoadEnds) -> ReplicaStatus:
     """Returns the target's status; raises TargetUnavailableError."""
     with target_session(ends.target) as connection:
         return status_of(connection, ends.log_partition)

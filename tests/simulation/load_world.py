@@ -39,6 +39,7 @@ from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.signing import Signing
 from kainite_demo.postgres_server import postgres
+from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, run_step
@@ -180,7 +181,7 @@ class LoadWorld:
                 found = found_load(connection, LOG)
                 begun = 0 if found is None else found.generation
                 self._before = self._before or begun
-                job = LoadJob(self._ends, connection, steps, lambda: self._catalogue, halt)
+                job = LoadJob(PostgresCopySource(self._ends), connection, steps, lambda: self._catalogue, halt)
                 anew = left or (what == "anew" and begun == self._before)
                 live = job.run(anew=anew).state is LoadState.LIVE
         if live:

@@ -23,6 +23,7 @@ from kainite.replicate import keeper
 from kainite.replicate.applied_point import LogStanding
 from kainite.replicate.new_table import make_table, publish, source_table
 from kainite.settings import ApplySettings
+from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.cutover import CutOver
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.table_job import TableLoadJob
@@ -168,7 +169,7 @@ def _load(work: Drive, steps: _ForkedSteps) -> None:
     with closing(open_target(work.target, catalogue, apply=ApplySettings())) as target:
         target.prepare(work.ends.log_partition, catalogue)
     with psycopg.connect(work.target, autocommit=True) as connection:
-        LoadJob(work.ends, connection, steps, partial(tables_of, work.target)).run(anew=work.anew)
+        LoadJob(PostgresCopySource(work.ends), connection, steps, partial(tables_of, work.target)).run(anew=work.anew)
 
 
 def _load_table(work: Drive, steps: _ForkedSteps) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import psycopg
 
+from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.load_ledger import FoundLoad, found_load
@@ -21,6 +22,7 @@ from kainite.targets.postgresql.catalogue import reading_unfinished
 from kainite.targets.postgresql.text_forms import as_options
 from kainite.uow.catalogue.reflection import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, close_sessions, run_step
@@ -75,14 +77,16 @@ class Loading:
     ends: ReplicaEnds
     slot_lsn: int
 
-    def load(self, runner: StepRunner | None = None, *, anew: bool = False, **more: Any) -> FoundLoad:
+    def load(
+        self, runner: StepRunner | None = None, *, anew: bool = False, lock_wait: float = LOCK_WAIT_S, **more: Any
+    ) -> FoundLoad:
         """Loads the target, as ``kainite replicate load`` does it."""
         catalogue = tables_of(self.ends.target)
         with closing(open_target(self.ends.target, catalogue, apply=ApplySettings())) as target:
             target.prepare(self.ends.log_partition, catalogue)
         with psycopg.connect(self.ends.target, autocommit=True) as connection:
             job = LoadJob(
-                self.ends,
+                PostgresCopySource(self.ends, lock_wait),
                 connection,
                 runner or InlineSteps(),
                 partial(tables_of, self.ends.target),

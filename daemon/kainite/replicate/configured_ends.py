@@ -16,6 +16,7 @@ from kainite.base.errors import SettingsError
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.command import main as extractor_command
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.replicate.binlog_ends import refuse_binlog_source
 from kainite.replicate.ends import ReplicaEnds
 from kainite.settings import ExtractOffsets, Settings
 from kainite.settings.kinds.target_kinds import kind_of
@@ -36,6 +37,7 @@ def ends_of(configured: Settings) -> ReplicaEnds:
         SettingsError: the extractor is another program, or the target no PostgreSQL database, or the offset is kept
             elsewhere than in ``extractorOffsetFile``.
     """
+    refuse_binlog_source(configured)
     require_one_target(configured, "kainite replicate")
     target = configured.apply.target
     if target is None or kind_of(target).name != "postgresql":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import psycopg
 
@@ -16,6 +17,22 @@ from kainite.base.errors import KainiteError, SourceError, TargetUnavailableErro
 from kainite.base.redaction import redacted
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.targets.postgresql.connection import connect
+
+
+class LoadEnds(Protocol):
+    """What steps of a load need of a source and its target, whatever kind of database the source is."""
+
+    @property
+    def source_url(self) -> str:
+        """Returns the source's URL."""
+
+    @property
+    def target(self) -> str:
+        """Returns the target's URL, as libpq takes it."""
+
+    @property
+    def log_partition(self) -> str:
+        """Returns the log's name in the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +50,10 @@ class ReplicaEnds:
     target: str = field(repr=False)
     log_partition: str
     required: tuple[str, ...] = ()
+
+    @property
+    def source_url(self) -> str:
+        return self.source.url
 
 
 @contextmanager

@@ -17,7 +17,6 @@ JSON on standard output.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -35,6 +34,7 @@ from kainite.capture.postgresql.replication_connection import execute
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate import ledger
 from kainite.replicate.ends import ReplicaEnds, target_session
+from kainite.replicate.own_process import first_line_of
 
 LOOK_S: Final = 2.0
 """Seconds between two looks at the ledger."""
@@ -108,18 +108,7 @@ def kept_snapshot(
         SourceError: there is no point: the source refused, or a transaction is in the way.
     """
     work = KeeperWork(ends.source.url, ends.target, ends.log_partition, generation, tuple(oids), lock_wait)
-    with subprocess.Popen(
-        [sys.executable, "-m", "kainite.replicate.keeper"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as started:
-        assert started.stdin is not None
-        assert started.stdout is not None
-        started.stdin.write(msgspec.json.encode(work))
-        started.stdin.close()
-        line = started.stdout.readline()
+    line = first_line_of("kainite.replicate.keeper", msgspec.json.encode(work))
     if not line:
         raise SourceError("the process that keeps the source's snapshot ended before it had made one")
     return msgspec.json.decode(line, type=KeptSnapshot).point()

@@ -62,6 +62,8 @@ from typing import Final
 
 import msgspec
 
+from kainite.capture.mysql.text_forms import TextSpelling
+
 
 class LoadState(StrEnum):
     """The state of a target's load; the module says what each means."""
@@ -76,12 +78,14 @@ class CopyStep(msgspec.Struct, frozen=True, tag="copy"):
     """Copies rows.
 
     Attributes:
-        queries: what is read from the source, as ``COPY (…) TO STDOUT``.
+        queries: what is read from the source: ``COPY (…) TO STDOUT`` of PostgreSQL, a ``SELECT`` of MariaDB.
         into: where it is written, as ``COPY … FROM STDIN``; one statement, whatever the number of queries.
+        spellings: what becomes of the text of each column of MariaDB; empty for PostgreSQL.
     """
 
     queries: tuple[str, ...]
     into: str
+    spellings: tuple[TextSpelling, ...] = ()
 
 
 class StatementStep(msgspec.Struct, frozen=True, tag="statement"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
 from psycopg import errors, sql
@@ -19,7 +19,7 @@ from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.ledger import LoadState, LoadStep
-from kainite.replicate.tables import ReplicaTable, TableName
+from kainite.replicate.tables import TableName
 from kainite.targets.postgresql.own_columns import check_own_columns
 
 T = TypeVar("T")
@@ -42,6 +42,14 @@ _OTHER_DRIVER: Final = """
       AND (classid::bigint << 32 | objid::bigint) = hashtextextended('kainite load ' || %s, 0)"""
 
 
+class PlacedTable(Protocol):
+    """A table that is loaded."""
+
+    @property
+    def place(self) -> TableName:
+        """Returns its schema and name in the target."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundLoad:
     """The load of a target, as its ledger has it.
@@ -49,7 +57,7 @@ class FoundLoad:
     Attributes:
         generation: the generation of the load.
         state: its state.
-        position: the consistent point, an LSN; None before it is known.
+        position: the consistent point, a place of the source (:mod:`kainite.capture.places`); None before it is known.
         snapshot: the name of the point's snapshot; None before it is known, and when it is not needed any more.
         source: the source, as ``system identifier/database``.
         began_ms, live_ms, now_ms: when the load began, when it was live (or None), and when the ledger was read; by the
@@ -185,7 +193,7 @@ class LoadLedger:
                 raise self.fenced()
             self.generation = row[0]
 
-    def plan(self, point: ConsistentPoint, tables: Sequence[ReplicaTable], steps: Iterable[LoadStep]) -> None:
+    def plan(self, point: ConsistentPoint, tables: Sequence[PlacedTable], steps: Iterable[LoadStep]) -> None:
         """Notes the point and the ranges of a load that has begun; empties tables that an earlier load filled.
 
         Args:
@@ -206,7 +214,7 @@ class LoadLedger:
             self._connection.execute(ledger.FORGET_TABLES, (self._log,))
             self._connection.execute(ledger.FORGET_COPIES, (self._log,))
             for table in tables:
-                self._connection.execute(ledger.NOTE_TABLE, (self._log, table.schema, table.name, lsn))
+                self._connection.execute(ledger.NOTE_TABLE, (self._log, *table.place, lsn))
             self.note_steps(steps)
 
     def left(self, failed: Collection[int] = ()) -> list[int]:
@@ -262,7 +270,7 @@ class LoadLedger:
         """Returns the rows of a query, by the names of its columns."""
         return self._connection.cursor(row_factory=namedtuple_row).execute(query, values or None).fetchall()
 
-    def _empty(self, tables: Sequence[ReplicaTable]) -> None:
+    def _empty(self, tables: Sequence[PlacedTable]) -> None:
         """Empties what an earlier load of this ledger filled; refuses rows that came from elsewhere."""
         rows = self._connection.execute(ledger.POSITIONS, (self._log,)).fetchall()
         if filled := {(schema, name) for schema, name, *_ in rows}:

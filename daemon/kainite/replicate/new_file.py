@@ -9,19 +9,19 @@ from typing import Final
 from kainite.base.errors import SettingsError
 
 _FILE: Final = """\
-# A replica of an existing PostgreSQL database: docs/replicate.md. All keys: docs/properties.md.
+# A replica of an existing database: docs/replicate.md. All keys: docs/properties.md.
 applicationName = {name}
 streamName = {stream}
 initialPositionInStream = TRIM_HORIZON
 
-# kainite extract: from the source to the stream. Passwords belong into ~/.pgpass.
-extractorName = kainite-extract-postgresql --source {source} --slot {name} --publication {name}
+# kainite extract: from the source to the stream. Passwords belong into {passwords}.
+extractorName = {extractor}
 extractorMode = cyclic
 extractorOffsets = kainite
 extractorOffsetFile = {offset}
 extractorIntervalMillis = 10
 
-# kainite run: from the stream to the log, by Kainite's record processor of PostgreSQL's changes.
+# kainite run: from the stream to the log, by Kainite's record processor of such changes.
 executableName = kainite-processor-postgresql --stream {stream}
 unitsOfWork = true
 uowOrder = dense
@@ -30,6 +30,9 @@ uowOrder = dense
 target = {target}
 targetTriggers = off
 """
+_OF_POSTGRESQL: Final = "kainite-extract-postgresql --source {source} --slot {name} --publication {name}"
+_OF_MARIADB: Final = "kainite-extract-mysql --source {source}"
+_MARIADB: Final = ("mariadb://", "mysql://")
 
 
 def write_properties(path: Path, source: str | None, target: str | None, stream: str | None) -> None:
@@ -46,10 +49,18 @@ def write_properties(path: Path, source: str | None, target: str | None, stream:
     if source is None or target is None or stream is None:
         raise SettingsError("to write a settings file, give all of --source, --target and --stream")
     if any(character.isspace() for character in source):
-        raise SettingsError("--source must be a URL: postgresql://user@host/database")
+        raise SettingsError("--source must be a URL: postgresql://user@host/database, or mariadb://user@host/database")
     # Slots and publications are named in lower-case letters, digits and underscores.
     name = re.sub(r"[^a-z0-9_]", "_", stream.lower())
-    text = _FILE.format(name=name, stream=stream, source=source, target=target, offset=f"{path.stem}.offset")
+    of_mariadb = source.startswith(_MARIADB)
+    text = _FILE.format(
+        name=name,
+        stream=stream,
+        extractor=(_OF_MARIADB if of_mariadb else _OF_POSTGRESQL).format(source=source, name=name),
+        passwords="KAINITE_SOURCE_PASSWORD and ~/.pgpass" if of_mariadb else "~/.pgpass",
+        target=target,
+        offset=f"{path.stem}.offset",
+    )
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

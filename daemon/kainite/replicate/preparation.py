@@ -23,7 +23,7 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
 from kainite.extract.offsets.place import Place
 from kainite.replicate.configured_ends import ends_of
-from kainite.replicate.ends import ReplicaEnds, both_sessions
+from kainite.replicate.ends import LoadEnds, ReplicaEnds, both_sessions
 from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import CREATE
 from kainite.replicate.load_ledger import LoadLedger, found_load
@@ -40,7 +40,7 @@ from kainite.uow.catalogue.reflection import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
 
 
-def target_catalogue(configured: Settings, ends: ReplicaEnds) -> Catalogue:
+def target_catalogue(configured: Settings, ends: LoadEnds) -> Catalogue:
     """Returns the target's tables as they are now, keys or not; empty where there are none.
 
     Raises:

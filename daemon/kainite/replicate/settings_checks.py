@@ -32,6 +32,18 @@ def look_at_settings(
         tables: the tables that the source publishes.
         slot_lsn: the place of the main slot; None where there is none.
     """
+    begin = "…" if slot_lsn is None else format_lsn(slot_lsn)
+    yield from look_between(configured, sum(table.bytes for table in tables), f'{{"lsn":"{begin}","number":0}}')
+
+
+def look_between(configured: Settings, size: int, begin: str) -> Iterator[CheckFinding]:
+    """Yields which settings do not fit a replica, whatever kind of database its source is.
+
+    Args:
+        configured: the settings file.
+        size: the bytes of the source's tables.
+        begin: an offset with which the extraction may begin, as JSON.
+    """
     if not configured.log.enabled:
         yield wrong("settings", "unitsOfWork is not set: nothing is collected", "unitsOfWork = true")
     if configured.uow.order is not UowOrder.DENSE:
@@ -39,16 +51,15 @@ def look_at_settings(
     if configured.apply.consistency is not Consistency.PREFIX:
         yield warning("settings", "units that do not conflict are committed in any order: a reader may see a state that"
                       " the source never had", "targetConsistency = prefix")  # fmt: skip
-    yield _offset_file(configured, slot_lsn)
-    yield _retention(configured, sum(table.bytes for table in tables))
+    yield _offset_file(configured, begin)
+    yield _retention(configured, size)
 
 
-def _offset_file(configured: Settings, slot_lsn: int | None) -> CheckFinding:
+def _offset_file(configured: Settings, begin: str) -> CheckFinding:
     file = offset_file_of(configured)
     assert file is not None, "ends_of has looked at extractorOffsets"
-    begin = "…" if slot_lsn is None else format_lsn(slot_lsn)
     if not file.path.exists():
-        command = f'kainite extract -p FILE --begin \'{{"lsn":"{begin}","number":0}}\''
+        command = f"kainite extract -p FILE --begin '{begin}'"
         return wrong("offset file", f"{file.path} is not there", f"{command}, or kainite replicate init --write")
     try:
         place = file.load()

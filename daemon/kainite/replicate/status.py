@@ -13,7 +13,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from kainite.capture.postgresql.replication_frames import format_lsn
+from kainite.capture.places import format_place
 from kainite.replicate.ledger import STATEMENT_STAGE, LoadState
 from kainite.replicate.load_ledger import FoundLoad, found_load
 from kainite.replicate.table_ledger import FOREIGN_KEYS_LEFT, READ_ALL, OwnLoadState, names_begin
@@ -130,7 +130,8 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
     rows = cursor.execute(_TABLES.encode(), (log_partition,)).fetchall()
     keys: Any = cursor.execute(_STATEMENTS.encode(), (log_partition,)).fetchone()
     loaded = {f"{row.schema}.{row.name}": _table(row, load.state) for row in rows}
-    tables = tuple(value for _, value in sorted((loaded | _own_tables(connection, log_partition)).items()))
+    own = _own_tables(connection, log_partition, load.source)
+    tables = tuple(value for _, value in sorted((loaded | own).items()))
     foreign_keys = _foreign_keys(connection, log_partition)
     ranges, done = sum(table.ranges for table in tables), sum(table.ranges_done for table in tables)
     seconds = None
@@ -139,7 +140,7 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
     return ReplicaStatus(
         load.state,
         consistent=load.state in _AFTER_THE_LOAD and all(table.state is TableState.LIVE for table in tables),
-        position=None if load.position is None else format_lsn(load.position),
+        position=None if load.position is None else format_place(load.position, load.source),
         source=load.source,
         began_at=_iso(load.began_ms),
         live_at=None if load.live_ms is None else _iso(load.live_ms),
@@ -158,7 +159,7 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
     )
 
 
-def _own_tables(connection: psycopg.Connection, log_partition: str) -> dict[str, TableStatus]:
+def _own_tables(connection: psycopg.Connection, log_partition: str, source: str | None) -> dict[str, TableStatus]:
     """Returns the tables that were loaded by themselves, or are being, by their names."""
     if not _has_own_loads(connection):
         return {}
@@ -166,15 +167,15 @@ def _own_tables(connection: psycopg.Connection, log_partition: str) -> dict[str,
     begin = names_begin(log_partition)
     steps = {(row.schema, row.name): row for row in cursor.execute(_OWN_TABLES.encode(), (begin,)).fetchall()}
     return {
-        f"{row.schema}.{row.name}": _own_table(row, steps.get((row.schema, row.name)))
+        f"{row.schema}.{row.name}": _own_table(row, steps.get((row.schema, row.name)), source)
         for row in cursor.execute(READ_ALL, (log_partition,)).fetchall()
         if row.state != OwnLoadState.LIVE or (row.schema, row.name) in steps
     }
 
 
-def _own_table(row: Any, steps: Any) -> TableStatus:
+def _own_table(row: Any, steps: Any, source: str | None) -> TableStatus:
     name, state = f"{row.schema}.{row.name}", TableState(row.state)
-    position = None if row.position is None else format_lsn(row.position)
+    position = None if row.position is None else format_place(row.position, source)
     if steps is None:
         return TableStatus(name, state, 0, 0, 0, 0, row.cause, row.held, position)
     done, copied = steps.ranges_done, steps.rows

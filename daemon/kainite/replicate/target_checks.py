@@ -47,20 +47,36 @@ def look_at_target(
         catalogue: the target's tables.
         log_partition: the log's name in the target.
     """
-    load = found_load(target, log_partition)
     there = described(target, [table.place for table in tables])
-    yield from _role(target)
     yield from _presence(tables, there, catalogue)
     for table in tables:
         if table.place in there:
             yield from _columns(table, there[table.place])
-    names = [table.sql for table in there.values()]
-    yield from _rights(target, names)
     yield from _environment(source, target)
+    places, size = [table.place for table in tables], sum(table.bytes for table in tables)
+    yield from look_at_target_alone(target, places, size, catalogue, log_partition)
+
+
+def look_at_target_alone(
+    target: psycopg.Connection, places: Sequence[TableName], size: int, catalogue: Catalogue, log_partition: str
+) -> Iterator[CheckFinding]:
+    """Yields what a target lacks, and what it has, whatever its source is.
+
+    Args:
+        target: a session with it.
+        places: its tables that are to be loaded, also those that are missing.
+        size: the bytes of the source's tables.
+        catalogue: all its tables.
+        log_partition: the log's name in the target.
+    """
+    load = found_load(target, log_partition)
+    names = [table.sql for table in described(target, places).values()]
+    yield from _role(target)
+    yield from _rights(target, names)
     yield from _foreign_keys(catalogue, load)
     for (name,) in target.execute(_EXCLUSIONS, (names,)):
         yield warning("exclusion", f"{name}: any two changes of the table wait for each other")
-    yield _emptiness(target, tables, load, log_partition)
+    yield _emptiness(target, places, size, load, log_partition)
 
 
 def _role(target: psycopg.Connection) -> Iterator[CheckFinding]:
@@ -157,7 +173,7 @@ def _foreign_keys(catalogue: Catalogue, load: FoundLoad | None) -> Iterator[Chec
 
 
 def _emptiness(
-    target: psycopg.Connection, tables: Sequence[ReplicaTable], load: FoundLoad | None, log_partition: str
+    target: psycopg.Connection, places: Sequence[TableName], size: int, load: FoundLoad | None, log_partition: str
 ) -> CheckFinding:
     if load is not None and load.state is not LoadState.PREPARED:
         told = {
@@ -169,9 +185,8 @@ def _emptiness(
     known = set()
     if load is not None:
         known = {(schema, name) for schema, name, *_ in target.execute(ledger.POSITIONS, (log_partition,))}
-    full = [".".join(name) for name in with_rows(target, [t.place for t in tables if t.place not in known])]
+    full = [".".join(name) for name in with_rows(target, [place for place in places if place not in known])]
     if full:
         return wrong("rows", f"the target is not empty: {some_names(full)}", f"TRUNCATE {', '.join(full)}")
-    size = sum(table.bytes for table in tables)
     return fine("rows", f"the target is empty; it needs about {size / 2**30:.2f} GiB of disk, indexes on top, and as"
                 " much WAL meanwhile")  # fmt: skip

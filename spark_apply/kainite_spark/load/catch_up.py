@@ -15,7 +15,7 @@ from typing import Final
 
 from kainite.base.errors import TargetBusyError, TargetUnavailableError
 from kainite.base.retry import Backoff
-from kainite.capture.postgresql.transactions import commit_lsn_of
+from kainite.capture.places import commit_place_of
 from kainite.log.format.deltas import read_deltas
 from kainite.replicate.table_load import HeldUnit, TableLoad, is_full
 from kainite_spark.targets.contract import Unit
@@ -103,5 +103,5 @@ class CatchUp:
         return [
             Unit(one.tid, one.uow, tuple(delta for piece in one.pieces for delta in read_deltas(piece)))
             for one in held
-            if (lsn := commit_lsn_of(one.uow)) is None or lsn >= self.position
+            if (lsn := commit_place_of(one.uow)) is None or lsn >= self.position
         ]

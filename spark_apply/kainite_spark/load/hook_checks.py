@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
-from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.ends import LoadEnds
 from kainite.replicate.findings import CheckFinding, fine, warning, wrong
 from kainite.replicate.preparation import target_catalogue
 from kainite.settings import Settings, TargetTriggers
@@ -15,7 +15,7 @@ from kainite_spark.targets.opening import open_hooks
 _ABOUT = "triggers"
 
 
-def look_at_hooks(configured: Settings, ends: ReplicaEnds) -> Iterator[CheckFinding]:
+def look_at_hooks(configured: Settings, ends: LoadEnds) -> Iterator[CheckFinding]:
     """Yields what fires in the target: the source's triggers have fired already.
 
     Raises:

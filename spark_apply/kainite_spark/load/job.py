@@ -22,18 +22,11 @@ import psycopg
 
 from kainite.base.errors import CatalogueError, SourceError
 from kainite.base.logs import event
-from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
-from kainite.capture.postgresql.replication_frames import format_lsn
-from kainite.replicate.ends import ReplicaEnds, source_session
-from kainite.replicate.keeper import kept_snapshot
+from kainite.capture.places import format_place
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import WAS_CUT_OVER, FoundLoad, LoadLedger
-from kainite.replicate.plan import load_steps
-from kainite.replicate.preparation import check_ready
-from kainite.replicate.session_checks import look_at_sessions
-from kainite.replicate.slot import check_slot
-from kainite.replicate.tables import ReplicaTable, published
+from kainite.replicate.load_ledger import WAS_CUT_OVER, FoundLoad, LoadLedger, source_name
 from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.load.copy_source import CopySource
 from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, goes_on, make_foreign_keys
 from kainite_spark.load.tasks import LoadTask
 
@@ -48,24 +41,22 @@ class LoadJob:
     """Loads a target.
 
     Attributes:
-        ends: source and target.
+        source: the source, and the way to the target.
         connection: a session with the target, in autocommit mode, of this job alone.
         runner: runs the steps.
         catalogue: reads the target's tables.
         stop: set to end the load after the steps that run.
         look: called now and then while steps run, for progress.
-        lock_wait: seconds to wait for open transactions of the source.
         take_over: shuts out apply jobs of before where the target went back, and returns the generation under which its
             fence is to be closed (:mod:`kainite_spark.load.takeover`).
     """
 
-    ends: ReplicaEnds
+    source: CopySource
     connection: psycopg.Connection
     runner: StepRunner
     catalogue: Callable[[], Catalogue]
     stop: threading.Event = field(default_factory=threading.Event)
     look: Callable[[], None] = lambda: None
-    lock_wait: float = LOCK_WAIT_S
     take_over: Callable[[], int | None] = lambda: None
 
     def run(self, *, anew: bool = False) -> FoundLoad:
@@ -76,7 +67,8 @@ class LoadJob:
 
         Raises:
             SettingsError: source or target are behind a pooler in transaction mode.
-            SourceError: no point could be made, the slot is missing, or snapshots were lost again and again.
+            SourceError: no point could be made, what commits does not reach the log, or snapshots were lost
+                again and again.
             CatalogueError: the target has rows from elsewhere, or was cut over, or its foreign keys form a cycle.
             TargetRejectedError: steps were refused; the message has the causes.
             TargetFencedError: another load has taken over.
@@ -84,14 +76,14 @@ class LoadJob:
             TargetUnavailableError: the target or the source did not answer for a while.
             SparkUnavailableError: Spark jobs failed again and again.
         """
-        check_ready(tuple(look_at_sessions(self.ends)))
-        ledger = LoadLedger(self.connection, self.ends.log_partition)
+        self.source.check_sessions()
+        ledger = LoadLedger(self.connection, self.source.ends.log_partition)
         ledger.create()
         found = ledger.found()
         if found is not None and found.state is LoadState.CUT_OVER:
             raise CatalogueError(WAS_CUT_OVER)
         if found is not None and found.state is LoadState.LIVE and not anew:
-            make_foreign_keys(self.connection, self.ends.log_partition)
+            make_foreign_keys(self.connection, self.source.ends.log_partition)
             return found
         for _ in range(SNAPSHOTS):
             try:
@@ -109,11 +101,12 @@ class LoadJob:
         )
 
     def _load(self, ledger: LoadLedger, found: FoundLoad | None) -> None:
-        if not goes_on(self.ends, ledger, found):
+        if not goes_on(self.source.lives, ledger, found):
+            self._release(ledger.found())
             self._begin(ledger)
         now = ledger.found()
         assert now is not None
-        task = LoadTask(self.ends, ledger.generation, now.snapshot)
+        task = LoadTask(self.source.ends, ledger.generation, now.snapshot)
         StepRounds(ledger, self.runner, self.stop, self.look).run(task)
         if not self.stop.is_set():
             self._finish(ledger, now)
@@ -121,30 +114,25 @@ class LoadJob:
     def _finish(self, ledger: LoadLedger, now: FoundLoad) -> None:
         """Makes the load live; what committed since the point is in the slot, or the copy is worth nothing."""
         try:
-            check_slot(self.ends.source)
+            self.source.check()
         except SourceError:
             ledger.void()
             raise
         ledger.finish()
-        event(_LOG, logging.INFO, "target is live", position=format_lsn(now.position or 0))
-        make_foreign_keys(self.connection, self.ends.log_partition)
+        self._release(now)
+        event(_LOG, logging.INFO, "target is live", position=format_place(now.position or 0, now.source))
+        make_foreign_keys(self.connection, self.source.ends.log_partition)
+
+    def _release(self, found: FoundLoad | None) -> None:
+        if found is not None and found.snapshot:
+            self.source.release(found.snapshot)
 
     def _begin(self, ledger: LoadLedger) -> None:
-        check_slot(self.ends.source)
-        tables = self._published()
-        steps = load_steps(tables, self.catalogue(), self.runner.parallelism)
+        self.source.check()
+        planned = self.source.plan(self.catalogue(), self.runner.parallelism)
         generation = self.take_over()
         ledger.begin(-1 if generation is None else generation)
-        oids = [part.oid for table in tables for part in table.parts]
-        point = kept_snapshot(self.ends, ledger.generation, oids, self.lock_wait)
-        ledger.plan(point, tables, steps)
-        event(_LOG, logging.INFO, "load begins", position=format_lsn(point.lsn), tables=len(tables), ranges=len(steps),
-              generation=ledger.generation)  # fmt: skip
-
-    def _published(self) -> tuple[ReplicaTable, ...]:
-        with source_session(self.ends.source.url) as source:
-            tables = published(source, self.ends.source.publication)
-        if not tables:
-            name = self.ends.source.publication
-            raise SourceError(f"publication {name} has no table, or does not exist: kainite replicate init tells more")
-        return tables
+        point = planned.point(ledger.generation)
+        ledger.plan(point, planned.tables, planned.steps)
+        event(_LOG, logging.INFO, "load begins", position=format_place(point.lsn, source_name(point)),
+              tables=len(planned.tables), ranges=len(planned.steps), generation=ledger.generation)  # fmt: skip

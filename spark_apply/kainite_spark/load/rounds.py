@@ -17,9 +17,7 @@ import psycopg
 from kainite.base.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
-from kainite.capture.postgresql.consistent_snapshot import lives
-from kainite.capture.postgresql.replication_frames import format_lsn
-from kainite.replicate.ends import ReplicaEnds
+from kainite.capture.places import format_place
 from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import FoundLoad, LoadLedger
@@ -60,16 +58,23 @@ class LostSnapshotError(Exception):
     """The snapshot is gone."""
 
 
-def goes_on(ends: ReplicaEnds, ledger: LoadLedger, found: FoundLoad | None) -> bool:
-    """Goes on with a load that was left, if what is left of it can be done; tells whether it does."""
+def goes_on(lives: Callable[[str], bool], ledger: LoadLedger, found: FoundLoad | None) -> bool:
+    """Goes on with a load that was left, if what is left of it can be done; tells whether it does.
+
+    Args:
+        lives: tells whether a snapshot can still be read.
+        ledger: the load's.
+        found: the load as it was left.
+    """
     if found is None or found.state is not LoadState.LOADING or found.position is None:
         return False
-    if found.copies and not (found.snapshot and lives(ends.source.url, found.snapshot)):
+    if found.copies and not (found.snapshot and lives(found.snapshot)):
         event(_LOG, logging.WARNING, "the source's snapshot is gone: the load begins anew",
-              position=format_lsn(found.position))  # fmt: skip
+              position=format_place(found.position, found.source))  # fmt: skip
         return False
     ledger.go_on()
-    event(_LOG, logging.INFO, "load goes on", position=format_lsn(found.position), generation=ledger.generation)
+    event(_LOG, logging.INFO, "load goes on", position=format_place(found.position, found.source),
+          generation=ledger.generation)  # fmt: skip
     return True
 
 

@@ -15,12 +15,13 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import psycopg
 
 from kainite.base.errors import SourceError, TargetRejectedError
 from kainite.base.logs import event
-from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
+from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, lives
 from kainite.capture.postgresql.heartbeat import PREFIX
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.ends import ReplicaEnds, source_session
@@ -100,7 +101,7 @@ class TableLoadJob:
         raise SourceError(f"the source's snapshot was lost {SNAPSHOTS} times: start again when that is over")
 
     def _run(self, load: TableLoad, *, anew: bool) -> OwnLoad:
-        if anew or not goes_on(self._own_ends(load), load.steps, load.steps.found()):
+        if anew or not goes_on(partial(lives, self.ends.source.url), load.steps, load.steps.found()):
             self._begin(load)
         try:
             self._nudge()

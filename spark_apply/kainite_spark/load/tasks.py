@@ -15,17 +15,18 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
 import psycopg
 from psycopg import errors, pq, sql
 
 from kainite.base.redaction import redacted
 from kainite.replicate import ledger
-from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.ends import LoadEnds
 from kainite.replicate.ledger import CopyStep, StatementStep
 from kainite.targets.postgresql.connection import connect
 from kainite.targets.postgresql.text_forms import as_local_settings
@@ -66,6 +67,13 @@ class LoadStepResult:
     cause: str = ""
 
 
+class RowsOf(Protocol):
+    """Reads rows from a source."""
+
+    def __call__(self, work: CopyStep) -> AbstractContextManager[Iterator[bytes]]:
+        """Gives the rows of a step's queries, in blocks, as ``COPY FROM`` reads them."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadTask:
     """What all tasks of a load have in common.
@@ -76,7 +84,7 @@ class LoadTask:
         snapshot: the name of the source's snapshot.
     """
 
-    ends: ReplicaEnds = field(repr=False)
+    ends: LoadEnds = field(repr=False)
     generation: int
     snapshot: str | None
 
@@ -89,11 +97,18 @@ class _SnapshotLostError(Exception):
     """The source does not know the snapshot."""
 
 
-def run_step(task: LoadTask, step: int) -> LoadStepResult:
-    """Does a step, unless it is done already."""
+def run_step(task: LoadTask, step: int, rows_of: RowsOf | None = None) -> LoadStepResult:
+    """Does a step, unless it is done already.
+
+    Args:
+        task: what all steps of the load have in common.
+        step: the step's number.
+        rows_of: reads the source's rows; a session of PostgreSQL that imports the snapshot, where none is given.
+    """
+    rows_of = rows_of or partial(_rows_of_postgresql, task, step)
     try:
         with _session(task.ends.target, ledger.session_name(task.ends.log_partition, step)) as target:
-            _run(task, step, target)
+            _run(task, step, target, rows_of)
     except _FencedError:
         return LoadStepResult(step, StepOutcome.FENCED)
     except _SnapshotLostError as error:
@@ -108,7 +123,7 @@ def run_step(task: LoadTask, step: int) -> LoadStepResult:
 _PASSING: Final = ("08", "40", "53", "55", "57", "58")
 
 
-def _run(task: LoadTask, step: int, target: psycopg.Connection) -> None:
+def _run(task: LoadTask, step: int, target: psycopg.Connection, rows_of: RowsOf) -> None:
     log = task.ends.log_partition
     with target.transaction():
         target.execute(_LIMITS)
@@ -118,7 +133,7 @@ def _run(task: LoadTask, step: int, target: psycopg.Connection) -> None:
         if claimed is None:
             return
         work = ledger.decoded(claimed[0])
-        rows, size = _execute(work, target) if isinstance(work, StatementStep) else _copy(task, step, work, target)
+        rows, size = _execute(work, target) if isinstance(work, StatementStep) else _copy(rows_of, work, target)
         target.execute(ledger.DONE, (rows, size, log, step))
 
 
@@ -136,22 +151,24 @@ def _path_of(target: psycopg.Connection) -> Iterator[None]:
     target.execute("SET LOCAL search_path TO DEFAULT")
 
 
-def _copy(task: LoadTask, step: int, work: CopyStep, target: psycopg.Connection) -> tuple[int, int]:
+def _copy(rows_of: RowsOf, work: CopyStep, target: psycopg.Connection) -> tuple[int, int]:
     """Copies the rows of all queries by one statement; returns rows and bytes."""
     target.execute(_SETTINGS)
-    name = ledger.session_name(task.ends.log_partition, step)
-    with (
-        _session(task.ends.source.url, name) as source,
-        _under(source, task.snapshot),
-        target.cursor() as written,
-    ):
+    with rows_of(work) as blocks, target.cursor() as written:
         size = 0
         with written.copy(work.into.encode()) as copy:
-            for query in work.queries:
-                for block in _blocks(source, query):
-                    size += len(block)
-                    copy.write(block)
+            for block in blocks:
+                size += len(block)
+                copy.write(block)
         return written.rowcount, size
+
+
+@contextmanager
+def _rows_of_postgresql(task: LoadTask, step: int, work: CopyStep) -> Iterator[Iterator[bytes]]:
+    """Implements :class:`RowsOf`."""
+    name = ledger.session_name(task.ends.log_partition, step)
+    with _session(task.ends.source_url, name) as source, _under(source, task.snapshot):
+        yield (block for query in work.queries for block in _blocks(source, query))
 
 
 def _blocks(source: psycopg.Connection, query: str) -> Iterator[bytes]:

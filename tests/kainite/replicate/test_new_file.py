@@ -8,6 +8,7 @@ import pytest
 
 from kainite import settings
 from kainite.base.errors import SettingsError
+from kainite.replicate.binlog_ends import binlog_ends_of
 from kainite.replicate.configured_ends import ends_of
 from kainite.replicate.new_file import write_properties
 
@@ -28,3 +29,13 @@ def test_what_no_file_can_have_is_refused(tmp_path: Path, source: str | None, to
         write_properties(tmp_path / "x", source, "postgresql://h/replica", "s")
     with pytest.raises(SettingsError, match="cannot be written"):
         write_properties(tmp_path / "none" / "x", "postgresql://h/s", "postgresql://h/replica", "s")
+
+
+def test_a_source_of_mariadb_has_its_own_extractor(tmp_path: Path) -> None:
+    path = tmp_path / "shop.properties"
+    write_properties(path, "mariadb://kainite@a/shop", "postgresql://kainite@b/shop", "shop-changes")
+    configured = settings.load(path, needs=("applicationName",))
+    ends = binlog_ends_of(configured)
+    assert ends.source.url == "mariadb://kainite@a/shop"
+    assert ends.target == "postgresql://kainite@b/shop"
+    assert ends.offsets.path == tmp_path / "shop.offset"

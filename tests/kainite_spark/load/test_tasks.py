@@ -141,11 +141,11 @@ def test_what_a_database_refuses_has_its_cause_and_what_passes_is_tried_again(
     source: SourceSlot, postgres: str
 ) -> None:
     bad = CopyStep(("COPY (SELECT id, id FROM public.item) TO STDOUT",), "COPY item (id, missing) FROM STDIN")
-    with planned(source, postgres, bad, copying()) as (_, task):
+    with planned(source, postgres, bad, copying()) as (world, task):
         refused = run_step(task, 1)
         assert refused.outcome is StepOutcome.REFUSED
         assert 'column "missing" of relation "item" does not exist' in refused.cause
-        away = replace(task, ends=replace(task.ends, target="postgresql:///x?host=/nonexistent"))
+        away = replace(task, ends=replace(world.ends, target="postgresql:///x?host=/nonexistent"))
         assert run_step(away, 2).outcome is StepOutcome.AGAIN
 
 

@@ -37,6 +37,7 @@ import orjson
 
 from kainite.base.errors import SourceError
 from kainite.capture.heartbeats import Heartbeats
+from kainite.capture.mysql.binlog_connection import SILENT_S
 from kainite.capture.mysql.events import Event
 from kainite.capture.mysql.heartbeat import TableHeartbeat
 from kainite.capture.mysql.offset import BinlogOffset, start_in
@@ -120,6 +121,28 @@ class MysqlExtractor:
             self._look(source)
         if given or (self._ends != self._given.place and time.monotonic() >= self._advance_at):
             yield self._give(source)
+
+    def number_at(self, start: BinlogOffset, place: BinlogPlace) -> int:
+        """Reads on from an offset and gives nothing; returns the number of the last transaction before a place.
+
+        Args:
+            start: an offset before the place.
+            place: the end of a transaction.
+
+        Raises:
+            SourceError: the source broke, or sends nothing up to the place.
+        """
+        source = self._opened(start)
+        heard = time.monotonic()
+        while (now := source.stream.place) is None or now.is_before(place):
+            # A place may also be reached by what the server says while it has no event.
+            if (found := source.stream.receive(_LONGEST)) is not None:
+                heard = time.monotonic()
+                for _ in self._records(source, *found, []):
+                    pass
+            elif time.monotonic() > heard + SILENT_S:
+                raise SourceError(f"the source server has sent its binlog up to {now}, and not up to {place}")
+        return self._units.number
 
     def close(self) -> None:
         if self._source is not None:

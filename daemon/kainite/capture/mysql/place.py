@@ -30,6 +30,11 @@ class BinlogPlace:
     def __str__(self) -> str:
         return f"{self.file}:{self.position}"
 
+    def is_before(self, other: BinlogPlace) -> bool:
+        """Returns whether a place of the same server stands before another; file numbers may grow by a digit."""
+        mine, theirs = ((len(one.file), one.file, one.position) for one in (self, other))
+        return mine < theirs
+
 
 @dataclass(frozen=True, slots=True)
 class BinlogIdentity:

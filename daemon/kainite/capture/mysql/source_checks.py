@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kainite.base.errors import SourceError
@@ -10,7 +10,7 @@ from kainite.capture.mysql.place import BEGIN_ANEW, BinlogPlace
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
 from kainite.capture.mysql.source_tables import TableNow
 
-_WANTED: Final[Mapping[str, tuple[str, str]]] = {
+WANTED: Final[Mapping[str, tuple[str, str]]] = {
     "log_bin": ("ON", "start the server with log_bin = binlog"),
     "binlog_format": ("ROW", "SET GLOBAL binlog_format = 'ROW', which sessions take that begin later"),
     "binlog_row_image": ("FULL", "SET GLOBAL binlog_row_image = 'FULL', which sessions take that begin later"),
@@ -18,21 +18,27 @@ _WANTED: Final[Mapping[str, tuple[str, str]]] = {
     "binlog_row_value_options": ("", "SET GLOBAL binlog_row_value_options = ''"),
     "binlog_transaction_compression": ("OFF", "SET GLOBAL binlog_transaction_compression = OFF"),
 }
+"""The server's variables that matter: the value that is needed, and what mends another."""
 _WRAPS: Final = 2**32
 _NEEDED: Final = frozenset({"log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata"})
 
 
-def check_settings(found: Mapping[str, str]) -> None:
-    """Checks the server's variables.
+def wrong_settings(found: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yields what is wrong with the server's variables, each with what mends it.
 
-    Raises:
-        SourceError: one would leave changes out of the binlog, or write them in a form that is not readable.
+    A wrong one would leave changes out of the binlog, or write them in a form that is not readable.
     """
-    for name, (wanted, help_) in _WANTED.items():
+    for name, (wanted, help_) in WANTED.items():
         if name not in found and name in _NEEDED:
-            raise SourceError(f"the server has no {name}: MariaDB 10.5 or MySQL 8.0 is needed, or a newer one")
-        if (value := found.get(name, wanted)).upper() != wanted:
-            raise SourceError(f"{name} is {value} on the source, and must be {wanted or 'empty'}: {help_}")
+            yield f"the server has no {name}", "MariaDB 10.5 or MySQL 8.0 is needed, or a newer one"
+        elif (value := found.get(name, wanted)).upper() != wanted:
+            yield f"{name} is {value} on the source, and must be {wanted or 'empty'}", help_
+
+
+def check_settings(found: Mapping[str, str]) -> None:
+    """Raises SourceError where a variable of the server is wrong (:func:`wrong_settings`)."""
+    for cause, mend in wrong_settings(found):
+        raise SourceError(f"{cause}: {mend}")
 
 
 def check_source(catalogue: MysqlSourceCatalogue, database: str, expected: Iterable[str]) -> None:
@@ -46,7 +52,7 @@ def check_source(catalogue: MysqlSourceCatalogue, database: str, expected: Itera
     Raises:
         SourceError: changes would be missing, or could not be carried.
     """
-    check_settings(catalogue.variables(*_WANTED))
+    check_settings(catalogue.variables(*WANTED))
     names = tuple(expected)
     found = catalogue.tables(database, names)
     if missing := sorted(set(names) - found.keys()):

@@ -88,13 +88,18 @@ def _integer(size: int, *, signed: bool) -> Reader:
     return read
 
 
-def _float(data: bytes, at: int) -> tuple[str, int]:
-    (number,) = _unpacked("<f", data, at)
+def float_text(number: float) -> str:
+    """Returns the fewest digits, six at least, that give the same number of four bytes."""
+    wanted = struct.pack("<f", number)
     for digits in range(6, 10):
         text = f"{number:.{digits}g}"
-        if struct.pack("<f", float(text)) == data[at : at + 4]:
+        if struct.pack("<f", float(text)) == wanted:
             break
-    return text, at + 4
+    return text
+
+
+def _float(data: bytes, at: int) -> tuple[str, int]:
+    return float_text(_unpacked("<f", data, at)[0]), at + 4
 
 
 def _double(data: bytes, at: int) -> tuple[str, int]:

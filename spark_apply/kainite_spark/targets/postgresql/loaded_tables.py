@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 import psycopg
 
 from kainite.base.errors import TargetUnavailableError
+from kainite.capture.places import commit_place_of
 from kainite.capture.postgresql.replication_frames import format_lsn
-from kainite.capture.postgresql.transactions import commit_lsn_of
 from kainite.log.format.deltas import dump_deltas
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.table_ledger import OwnLoadState
@@ -155,17 +155,17 @@ class LoadedTables:
             return NewUnits([self._reduced(unit, latest) for unit in units] if latest else units)
         applied = [replace(unit, deltas=tuple(self._applied(unit))) for unit in units]
         held = [one for unit in units for one in self._held(unit)]
-        reached = max((lsn for unit in units if (lsn := commit_lsn_of(unit.uow)) is not None), default=None)
+        reached = max((lsn for unit in units if (lsn := commit_place_of(unit.uow)) is not None), default=None)
         return NewUnits(applied, held, reached)
 
     def _reduced(self, unit: Unit, latest: int) -> Unit:
-        lsn = commit_lsn_of(unit.uow)
+        lsn = commit_place_of(unit.uow)
         if lsn is None or lsn >= latest:
             return unit
         return replace(unit, deltas=tuple(self._applied(unit)))
 
     def _applied(self, unit: Unit) -> Iterator[Delta]:
-        lsn = commit_lsn_of(unit.uow)
+        lsn = commit_place_of(unit.uow)
         for delta in unit.deltas:
             table = self._table(delta.table)
             if table is None or (table.live and (lsn is None or lsn >= table.point)):

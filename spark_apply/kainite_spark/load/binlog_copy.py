@@ -1,0 +1,145 @@
+"""MariaDB as the source of a load.
+
+::
+
+    offset of the extraction ─► binlog up to now ─► readers at one place of it ─► tables held ─► number at that place
+
+The boundary between copy and stream is a transaction's *number*: the extractor numbers all that commit in the database
+in the order of the binlog, so the copy has those up to some number, and the log brings those behind it. Nothing but
+the binlog says which number a place has. So the load reads the binlog from the extraction's offset, whose number is
+known, up to the place, with the extractor's own code. The offset is read first, so it is before the place; and most
+of the binlog before there is a snapshot, which would wait for it.
+
+What a crash leaves: readers that nobody needs, which end by themselves (:mod:`kainite_spark.load.snapshot_reader`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+
+from kainite.base.errors import SettingsError, SourceError
+from kainite.capture.mysql.extractor import MysqlExtractor
+from kainite.capture.mysql.offset import BinlogOffset
+from kainite.capture.mysql.place import BinlogPlace
+from kainite.capture.mysql.snapshot_tables import (
+    INNODB,
+    SnapshotTable,
+    key_ranges,
+    of_other_engines,
+    snapshot_tables,
+)
+from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
+from kainite.capture.mysql.source_checks import WANTED, check_place, check_settings, check_source
+from kainite.capture.places import mariadb_source
+from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
+from kainite.capture.postgresql.source_identity import SourceIdentity
+from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.binlog_plan import PairedTable, check_pairs, copy_steps, paired_tables
+from kainite.replicate.ends import target_session
+from kainite.replicate.ledger import LoadStep
+from kainite.targets.postgresql.pooling import OWN_PORT, share_sessions
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.load.snapshot_readers import begin_snapshot, hold_tables, release_snapshot, snapshot_lives
+
+
+@dataclass(frozen=True, slots=True)
+class _BinlogCopy:
+    """Implements :class:`kainite_spark.load.copy_source.PlannedCopy`."""
+
+    ends: BinlogEnds
+    tables: Sequence[PairedTable]
+    steps: Sequence[LoadStep]
+    readers: int
+
+    def point(self, generation: int) -> ConsistentPoint:
+        offset = offset_of(self.ends)
+        reading = replace(self.ends.source, heartbeat=None, journal=None)
+        with source_catalogue(self.ends) as (catalogue, database), closing(MysqlExtractor(reading)) as extractor:
+            extractor.number_at(offset, _end_of_binlog(catalogue))
+            snapshot, place = begin_snapshot(self.ends, self.readers)
+            try:
+                hold_tables(snapshot, [pair.source.name for pair in self.tables])
+                self._check_tables(catalogue, database)
+                number = extractor.number_at(offset, place)
+                server = catalogue.variables("server_id").get("server_id", "")
+            except BaseException:
+                release_snapshot(snapshot)
+                raise
+        return ConsistentPoint(number + 1, snapshot, SourceIdentity(mariadb_source(server), 0, database))
+
+    def _check_tables(self, catalogue: MysqlSourceCatalogue, database: str) -> None:
+        """Raises SourceError where a table was altered before the readers held it."""
+        planned = {pair.source.name: pair.source for pair in self.tables}
+        for now in snapshot_tables(catalogue, database, tuple(planned)):
+            if (now.columns, now.key) != (planned[now.name].columns, planned[now.name].key):
+                raise SourceError(f"table {now.name} was altered while the load began: start it again")
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogCopySource:
+    """Implements :class:`kainite_spark.load.copy_source.CopySource` with MariaDB's binlog.
+
+    Attributes:
+        ends: source and target.
+    """
+
+    ends: BinlogEnds
+
+    def check_sessions(self) -> None:
+        with target_session(self.ends.target) as one, target_session(self.ends.target) as other:
+            if share_sessions(one, other):
+                raise SettingsError(
+                    "the target's address leads through a pooler in transaction mode, where no session is Kainite's"
+                    f" own: {OWN_PORT}"
+                )
+
+    def check(self) -> None:
+        offset = offset_of(self.ends)
+        with source_catalogue(self.ends) as (catalogue, _):
+            check_settings(catalogue.variables(*WANTED))
+            if offset.place is not None:
+                files = {str(row[0]): int(row[1]) for row in catalogue.rows("SHOW BINARY LOGS")}
+                check_place(offset.place, files)
+
+    def plan(self, target: Catalogue, parallelism: int) -> _BinlogCopy:
+        with source_catalogue(self.ends) as (catalogue, database):
+            _check_source(catalogue, database, self.ends.source.tables)
+            pairs, missing = paired_tables(snapshot_tables(catalogue, database, self.ends.source.tables), target)
+            check_pairs(pairs, missing)
+            steps = copy_steps(pairs, target, lambda table: _ranges(catalogue, table))
+        return _BinlogCopy(self.ends, pairs, steps, parallelism)
+
+    def lives(self, snapshot: str) -> bool:
+        return snapshot_lives(snapshot)
+
+    def release(self, snapshot: str) -> None:
+        release_snapshot(snapshot)
+
+
+@contextmanager
+def source_catalogue(ends: BinlogEnds) -> Iterator[tuple[MysqlSourceCatalogue, str]]:
+    """Gives the source's catalogue and the database's name; raises SourceError."""
+    with closing(MysqlSourceCatalogue(ends.source.url)) as catalogue:
+        yield catalogue, str(catalogue.value("SELECT database()"))
+
+
+def offset_of(ends: BinlogEnds) -> BinlogOffset:
+    """Returns where the extraction is; raises SourceError where the file is missing, or broken."""
+    return BinlogOffset.from_json(ends.offsets.load().start)
+
+
+def _ranges(catalogue: MysqlSourceCatalogue, table: SnapshotTable) -> list[str]:
+    return list(key_ranges(catalogue, table))
+
+
+def _check_source(catalogue: MysqlSourceCatalogue, database: str, only: Collection[str]) -> None:
+    check_source(catalogue, database, only)
+    if others := of_other_engines(catalogue, database, only):
+        raise SourceError(f"no snapshot of {', '.join(others)} has a place in the binlog: {INNODB}")
+
+
+def _end_of_binlog(catalogue: MysqlSourceCatalogue) -> BinlogPlace:
+    file, position = catalogue.rows("SHOW MASTER STATUS")[0][:2]
+    return BinlogPlace(str(file), int(position))

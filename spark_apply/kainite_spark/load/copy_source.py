@@ -1,0 +1,126 @@
+"""What a load needs of its source, whatever kind of database that is; and PostgreSQL as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kainite.base.errors import SourceError
+from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, ConsistentPoint, lives
+from kainite.replicate.ends import LoadEnds, ReplicaEnds, source_session
+from kainite.replicate.keeper import kept_snapshot
+from kainite.replicate.ledger import LoadStep
+from kainite.replicate.load_ledger import PlacedTable
+from kainite.replicate.plan import load_steps
+from kainite.replicate.preparation import check_ready
+from kainite.replicate.session_checks import look_at_sessions
+from kainite.replicate.slot import check_slot
+from kainite.replicate.tables import ReplicaTable, published
+from kainite.uow.catalogue.tables import Catalogue
+
+
+class PlannedCopy(Protocol):
+    """A load that has not begun."""
+
+    @property
+    def tables(self) -> Sequence[PlacedTable]:
+        """Returns the tables, as the target names them."""
+
+    @property
+    def steps(self) -> Sequence[LoadStep]:
+        """Returns what copies them."""
+
+    def point(self, generation: int) -> ConsistentPoint:
+        """Makes the consistent point; a process that outlives this one keeps its snapshot.
+
+        Args:
+            generation: the load's, which has begun.
+
+        Raises:
+            SourceError: there is no point: the source refused, or somebody is in the way.
+        """
+
+
+class CopySource(Protocol):
+    """A source, and the way of its rows into a target."""
+
+    @property
+    def ends(self) -> LoadEnds:
+        """Returns source and target."""
+
+    def check_sessions(self) -> None:
+        """Raises SettingsError where a database gives no sessions of one's own."""
+
+    def check(self) -> None:
+        """Raises SourceError where what commits from now on does not reach the log."""
+
+    def plan(self, target: Catalogue, parallelism: int) -> PlannedCopy:
+        """Returns what is to be copied.
+
+        Args:
+            target: the target's tables, with the foreign keys that are there now.
+            parallelism: how many steps run at once.
+
+        Raises:
+            SourceError: the source does not answer, or has nothing to be copied.
+            CatalogueError: the target lacks a table or a column, or its foreign keys form a cycle.
+        """
+
+    def lives(self, snapshot: str) -> bool:
+        """Tells whether a snapshot can still be read."""
+
+    def release(self, snapshot: str) -> None:
+        """Ends a snapshot that nobody needs any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PostgresCopy:
+    """Implements :class:`PlannedCopy`."""
+
+    ends: ReplicaEnds
+    tables: Sequence[ReplicaTable]
+    steps: Sequence[LoadStep]
+    lock_wait: float
+
+    def point(self, generation: int) -> ConsistentPoint:
+        oids = [part.oid for table in self.tables for part in table.parts]
+        return kept_snapshot(self.ends, generation, oids, self.lock_wait)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresCopySource:
+    """Implements :class:`CopySource` with a publication and a slot.
+
+    Attributes:
+        ends: source and target.
+        lock_wait: seconds to wait for open transactions of the source.
+    """
+
+    ends: ReplicaEnds
+    lock_wait: float = LOCK_WAIT_S
+
+    def check_sessions(self) -> None:
+        check_ready(tuple(look_at_sessions(self.ends)))
+
+    def check(self) -> None:
+        check_slot(self.ends.source)
+
+    def plan(self, target: Catalogue, parallelism: int) -> _PostgresCopy:
+        tables = _published(self.ends)
+        return _PostgresCopy(self.ends, tables, load_steps(tables, target, parallelism), self.lock_wait)
+
+    def lives(self, snapshot: str) -> bool:
+        return lives(self.ends.source.url, snapshot)
+
+    def release(self, snapshot: str) -> None:
+        """Does nothing: who keeps the snapshot looks at the ledger (:mod:`kainite.replicate.keeper`)."""
+
+
+def _published(ends: ReplicaEnds) -> Sequence[ReplicaTable]:
+    name = ends.source.publication
+    with source_session(ends.source.url) as source:
+        tables = published(source, name)
+    if not tables:
+        raise SourceError(f"publication {name} has no table, or does not exist: kainite replicate init tells more")
+    return tables

@@ -1,0 +1,275 @@
+"""Several readers whose snapshots have one place, as the driver of a load uses them.
+
+A *snapshot* is the folder in which the readers listen (:mod:`kainite_spark.load.snapshot_reader`); the ledger of the
+target has its name. Each reader has the whole snapshot, so it lives as long as one of them does.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Final
+
+import msgspec
+import pymysql
+
+from kainite.base.errors import SourceError
+from kainite.capture.mysql.place import BinlogPlace
+from kainite.capture.mysql.snapshot_session import LOCK_WAIT_S
+from kainite.capture.mysql.source_catalogue import as_source_error
+from kainite.replicate.ends import LoadEnds
+from kainite.replicate.own_process import first_line_of
+from kainite.targets.mariadb.connection import connect
+from kainite_spark.load.snapshot_reader import (
+    BeginSnapshot,
+    CheckReader,
+    EndReader,
+    HoldTables,
+    ReaderAnswer,
+    ReaderRequest,
+    ReaderWork,
+    ReadStep,
+)
+from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
+
+BEGINNINGS: Final = 50
+"""Times that all readers begin a snapshot, before commits are kept out of the source for the instant."""
+
+MOST_READERS: Final = 8
+"""Readers of a load, where the host has so many processors."""
+
+LOOK_S: Final = 0.5
+CHECK_S: Final = 60.0
+"""Seconds between two requests to a reader that has nothing to do."""
+
+_PREPARED: Final = "SHOW GLOBAL STATUS LIKE 'Com_xa_prepare'"
+_LOCK: Final = (f"SET SESSION lock_wait_timeout = {LOCK_WAIT_S}", "FLUSH TABLES WITH READ LOCK")
+
+
+class ReaderLink:
+    """A connection with a reader; raises OSError where the reader is gone."""
+
+    def __init__(self, path: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        try:
+            self._socket.connect(str(path))
+        except OSError:
+            self._socket.close()
+            raise
+        self._lines = self._socket.makefile("rb")
+
+    def send(self, request: ReaderRequest) -> None:
+        """Sends a request."""
+        self._socket.sendall(msgspec.json.encode(request) + b"\n")
+
+    def receive(self) -> ReaderAnswer:
+        """Waits for the answer."""
+        line = self._lines.readline()
+        if not line:
+            raise ConnectionResetError("the reader is gone")
+        return msgspec.json.decode(line, type=ReaderAnswer)
+
+    def ask(self, request: ReaderRequest) -> ReaderAnswer:
+        """Sends a request and waits for the answer."""
+        self.send(request)
+        return self.receive()
+
+    def close(self) -> None:
+        self._lines.close()
+        self._socket.close()
+
+
+def begin_snapshot(ends: LoadEnds, readers: int) -> tuple[str, BinlogPlace]:
+    """Starts readers whose snapshots have one place; returns the snapshot and the place.
+
+    Args:
+        ends: source and target.
+        readers: how many.
+
+    Raises:
+        SourceError: the source refused, is away, or lets no two sessions begin at one place.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="kainite-"))
+    try:
+        for number in range(readers):
+            _start(ReaderWork(ends.source_url, ends.target, ends.log_partition, str(folder / f"{number}.sock")))
+        with _links(folder) as links:
+            return str(folder), _same_place(ends.source_url, links)
+    except BaseException as error:
+        release_snapshot(str(folder))
+        if isinstance(error, OSError):
+            raise SourceError(f"a process that reads the source is gone: {error}") from None
+        raise
+
+
+def hold_tables(snapshot: str, tables: Sequence[str]) -> None:
+    """Keeps tables from being altered while the snapshot lives.
+
+    Raises:
+        SourceError: one was altered since the snapshot was made, or somebody alters it for too long.
+    """
+    try:
+        with _links(Path(snapshot)) as links:
+            _all(links, HoldTables(tuple(tables)))
+    except OSError as error:
+        raise SourceError(f"a process that reads the source is gone: {error}") from None
+
+
+def snapshot_lives(snapshot: str) -> bool:
+    """Tells whether a reader of a snapshot lives."""
+    with _links(Path(snapshot)) as links:
+        return bool(links)
+
+
+def release_snapshot(snapshot: str) -> None:
+    """Ends a snapshot's readers; one that does a step ends behind it."""
+    with suppress(OSError), _links(Path(snapshot)) as links:
+        for link in links:
+            with suppress(OSError):
+                link.send(EndReader())
+    shutil.rmtree(snapshot, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotReaders:
+    """Runs steps by a snapshot's readers; implements :class:`kainite_spark.load.rounds.StepRunner`.
+
+    Attributes:
+        parallelism: how many readers a load starts.
+    """
+
+    parallelism: int
+
+    def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[LoadStepResult]:
+        left: SimpleQueue[int] = SimpleQueue()
+        for step in steps:
+            left.put(step)
+        over = threading.Event()
+        with _links(Path(task.snapshot or "")) as links:
+            if not links:
+                return [LoadStepResult(steps[0], StepOutcome.SNAPSHOT_LOST, "no process that reads it is left")]
+            with ThreadPoolExecutor(len(links)) as pool:
+                futures = [pool.submit(_run_what_is_left, link, task.generation, left, over) for link in links]
+                try:
+                    check_at = time.monotonic() + CHECK_S
+                    while wait(futures, LOOK_S).not_done:
+                        look()
+                        if time.monotonic() >= check_at:
+                            check_at = time.monotonic() + CHECK_S
+                            _check(link for link, future in zip(links, futures, strict=True) if future.done())
+                finally:
+                    over.set()
+        return [result for future in futures for result in future.result()]
+
+
+def _check(idle: Iterable[ReaderLink]) -> None:
+    """Tells readers that have nothing to do that the driver lives."""
+    for link in idle:
+        with suppress(OSError):
+            link.ask(CheckReader())
+
+
+def _run_what_is_left(
+    link: ReaderLink, generation: int, left: SimpleQueue[int], over: threading.Event
+) -> list[LoadStepResult]:
+    """Has a reader do steps until none is left, or the reader is gone."""
+    done: list[LoadStepResult] = []
+    while not over.is_set():
+        try:
+            step = left.get_nowait()
+        except Empty:
+            return done
+        try:
+            answer = link.ask(ReadStep(generation, step))
+        except OSError as error:
+            return [*done, LoadStepResult(step, StepOutcome.AGAIN, f"a process that reads the source: {error}")]
+        done.append(LoadStepResult(step, StepOutcome(answer.outcome), answer.cause))
+    return done
+
+
+def _start(work: ReaderWork) -> None:
+    """Starts a reader; returns when it listens."""
+    line = first_line_of("kainite_spark.load.snapshot_reader", msgspec.json.encode(work))
+    if not line:
+        raise SourceError("a process that reads the source ended before it had a session")
+    if cause := msgspec.json.decode(line, type=ReaderAnswer).cause:
+        raise SourceError(cause)
+
+
+@contextmanager
+def _links(folder: Path) -> Iterator[list[ReaderLink]]:
+    """Connects to the readers of a folder that live."""
+    with ExitStack() as stack:
+        links: list[ReaderLink] = []
+        for path in sorted(folder.glob("*.sock")):
+            with suppress(OSError):
+                links.append(stack.enter_context(closing(ReaderLink(path))))
+        yield links
+
+
+def _same_place(url: str, links: Sequence[ReaderLink]) -> BinlogPlace:
+    """Lets all begin until their places are the same; returns the place.
+
+    ``XA COMMIT`` stands in the binlog before InnoDB commits, so a snapshot may lack what its place has. Where anybody
+    has prepared an XA transaction since the server began, commits are kept out, which waits for those under way.
+    """
+    for _ in range(BEGINNINGS):
+        places = _begun(links)
+        if _has_prepared(url):
+            break
+        if len(places) == 1:
+            return places.pop()
+    with _nobody_commits(url):
+        places = _begun(links)
+    if len(places) != 1:
+        raise SourceError(f"snapshots of the source begin at different places: {', '.join(map(str, places))}")
+    return places.pop()
+
+
+def _has_prepared(url: str) -> bool:
+    """Tells whether an XA transaction was prepared since the server began."""
+    with as_source_error(), closing(connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute(_PREPARED)
+        row = cursor.fetchone()
+    return row is None or int(row[1]) > 0
+
+
+def _begun(links: Sequence[ReaderLink]) -> set[BinlogPlace]:
+    return {BinlogPlace(answer.file, answer.position) for answer in _all(links, BeginSnapshot())}
+
+
+def _all(links: Sequence[ReaderLink], request: ReaderRequest) -> list[ReaderAnswer]:
+    """Asks all at once; raises SourceError where one says that it cannot."""
+    for link in links:
+        link.send(request)
+    answers = [link.receive() for link in links]
+    if causes := [answer.cause for answer in answers if answer.cause]:
+        raise SourceError(causes[0])
+    return answers
+
+
+@contextmanager
+def _nobody_commits(url: str) -> Iterator[None]:
+    """Keeps commits out of the source meanwhile, which takes the right RELOAD."""
+    with as_source_error():
+        connection = connect(url)
+    with closing(connection):
+        try:
+            for statement in _LOCK:
+                connection.query(statement)
+        except pymysql.Error as error:
+            raise SourceError(
+                f"so much commits in the source, or by XA, that sessions find no common point, and its user may not"
+                f" keep commits out for an instant ({error.args[-1]}): GRANT RELOAD ON *.* TO the user"
+            ) from None
+        yield
+        connection.query("UNLOCK TABLES")

@@ -1,0 +1,50 @@
+"""Several readers have one place, whatever commits meanwhile, and live as long as one of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kainite.base.errors import SourceError
+from kainite_spark.load import snapshot_readers
+from kainite_spark.load.snapshot_reader import ReaderWork
+from kainite_spark.load.snapshot_readers import begin_snapshot, hold_tables, release_snapshot, snapshot_lives
+from support.mariadb_source import execute, here, source_database
+from support.waiting import eventually
+
+
+@pytest.fixture
+def ends(mariadb_source_server: str, postgres: str) -> Iterator[ReaderWork]:
+    with source_database(mariadb_source_server) as url:
+        execute(url, "CREATE TABLE item (id INT PRIMARY KEY)")
+        yield ReaderWork(url, postgres, "log/0", "")
+
+
+@pytest.mark.parametrize("beginnings", [0, 50])
+def test_readers_begin_at_one_place_and_end_when_they_are_released(
+    ends: ReaderWork, beginnings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_readers, "BEGINNINGS", beginnings)
+    snapshot, place = begin_snapshot(ends, 3)
+    assert {"file": place.file, "position": place.position, "number": 0} == here(ends.source_url)
+    assert len(list(Path(snapshot).glob("*.sock"))) == 3
+    hold_tables(snapshot, ["item"])
+    with pytest.raises(SourceError, match="none"):
+        hold_tables(snapshot, ["none"])
+    assert snapshot_lives(snapshot)
+    release_snapshot(snapshot)
+    eventually(lambda: not snapshot_lives(snapshot))
+    assert not Path(snapshot).exists()
+
+
+def test_a_source_that_is_away_is_told_and_nothing_is_left(ends: ReaderWork, tmp_path: Path) -> None:
+    away = ReaderWork(f"mariadb://root@/x?unix_socket={tmp_path}/none", ends.target, "log/0", "")
+    with pytest.raises(SourceError, match="the source cannot be read"):
+        begin_snapshot(away, 2)
+
+
+def test_a_snapshot_of_which_nothing_is_there_does_not_live(tmp_path: Path) -> None:
+    assert not snapshot_lives(str(tmp_path / "none"))
+    release_snapshot(str(tmp_path / "none"))

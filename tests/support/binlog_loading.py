@@ -1,0 +1,130 @@
+"""A MariaDB source, a PostgreSQL target with its tables, loads between them, and what follows from the binlog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+
+from kainite.capture.mysql.extractor import BinlogReading
+from kainite.extract.offsets.offset_file import OffsetFile
+from kainite.extract.offsets.place import Place
+from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.load_ledger import FoundLoad, found_load
+from kainite.replicate.status import ReplicaStatus, status_of
+from kainite.settings import ApplySettings, ExtractOffsets
+from kainite.store.memory import MemoryStore
+from kainite_spark.load.binlog_copy import BinlogCopySource
+from kainite_spark.load.job import LoadJob
+from kainite_spark.load.rounds import StepRunner
+from kainite_spark.load.snapshot_readers import SnapshotReaders
+from kainite_spark.targets.opening import open_target
+from support.apply_world import World
+from support.carried_records import CarriedRecords
+from support.mariadb_source import Extraction, execute, here, rows
+from support.replicas import LOG, run, tables_of
+
+READERS: Final = 2
+
+
+@dataclass
+class BinlogLoading:
+    """A source and its target.
+
+    Attributes:
+        ends: both, and the extraction's offset.
+    """
+
+    ends: BinlogEnds
+
+    def load(self, runner: StepRunner | None = None, *, anew: bool = False, **more: Any) -> FoundLoad:
+        """Loads the target, as ``kainite replicate load`` does it."""
+        catalogue = partial(tables_of, self.ends.target)
+        found = catalogue()
+        with closing(open_target(self.ends.target, found, apply=ApplySettings())) as target:
+            target.prepare(self.ends.log_partition, found)
+        with psycopg.connect(self.ends.target, autocommit=True) as connection:
+            source, steps = BinlogCopySource(self.ends), runner or SnapshotReaders(READERS)
+            return LoadJob(source, connection, steps, catalogue, **more).run(anew=anew)
+
+    def found(self) -> FoundLoad:
+        with psycopg.connect(self.ends.target, autocommit=True) as connection:
+            found = found_load(connection, self.ends.log_partition)
+        assert found is not None
+        return found
+
+    def status(self) -> ReplicaStatus:
+        with psycopg.connect(self.ends.target, autocommit=True) as connection:
+            return status_of(connection, self.ends.log_partition)
+
+    def in_source(self, *statements: str) -> None:
+        execute(self.ends.source.url, *statements)
+
+    def in_target(self, *statements: str) -> list[Any]:
+        return run(self.ends.target, *statements)
+
+    def differences(self, *tables: str) -> dict[str, tuple[int, int]]:
+        """Returns how many rows each side has that the other lacks, of tables whose rows both drivers read alike."""
+        found = {}
+        for table in tables:
+            one = {tuple(map(str, row)) for row in rows(self.ends.source.url, f"SELECT * FROM {table}")}
+            other = {tuple(map(str, row)) for row in self.in_target(f"SELECT * FROM {table}")}
+            if one != other:
+                found[table] = (len(one - other), len(other - one))
+        return found
+
+
+@contextmanager
+def binlog_loading(
+    source: str, target: str, folder: Path, in_source: Sequence[str], in_target: Sequence[str]
+) -> Iterator[BinlogLoading]:
+    """Makes the tables of a source and of its target, and the offset file of an extraction that begins there."""
+    execute(source, *in_source)
+    run(target, *in_target)
+    offsets = OffsetFile(folder / "offset", "stream", ExtractOffsets.KAINITE)
+    offsets.create(Place(here(source)))
+    yield BinlogLoading(BinlogEnds(BinlogReading(source), target, LOG, offsets))
+
+
+class Following:
+    """An extraction from the loading's offset, whose units are applied to the target.
+
+    Args:
+        loading: source and target.
+    """
+
+    def __init__(self, loading: BinlogLoading) -> None:
+        self._offsets = loading.ends.offsets
+        self._extraction = Extraction(loading.ends.source.url, self._offsets.load().start)
+        self._world = World(MemoryStore(), loading.ends.target, create=False)
+        self._records = CarriedRecords(self._world)
+
+    def catch_up(self) -> int:
+        """Applies all that the source has committed; returns the last transaction's number."""
+        self._records.log(self._extraction.quiet())
+        self._offsets.save(Place(self._extraction.offset))
+        self._world.apply()
+        return int(self._extraction.offset["number"])
+
+    def failed(self) -> dict[str, str]:
+        """Returns the units that are not committed, with their causes."""
+        return {unit.uow: f"{unit.status.value}: {unit.cause}" for unit in self._world.log.state.units.values()}
+
+    def close(self) -> None:
+        self._extraction.close()
+        self._world.target.close()
+
+
+@contextmanager
+def following(loading: BinlogLoading) -> Iterator[Following]:
+    """Gives an extraction and an apply job, in this process."""
+    made = Following(loading)
+    try:
+        yield made
+    finally:
+        made.close()
