@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -37,7 +37,7 @@ from kainite.leases.holding.held_leases import (
 from kainite.leases.holding.renewer import Renewer, renewal_interval
 from kainite.leases.holding.writing import write, writing
 from kainite.leases.shard_sync.create_leases import create_child_leases
-from kainite.leases.shard_sync.schedule import ShardSyncSchedule
+from kainite.leases.shard_sync.schedule import ShardSyncSchedule, UnsyncedStream
 from kainite.leases.stance import Stance
 from kainite.leases.streams import StreamsById
 from kainite.leases.table.lease import Lease
@@ -85,9 +85,9 @@ class LeaseKeeper:
         self._settings = CurrentSettings(leases, stream_settings, streams)
         self._held_leases = HeldLeases(self._settings, clock, meter)
         self._renewer = Renewer(table, self._held_leases, self._settings, clock, meter)
-        shard_sync = ShardSyncSchedule(table, self._settings, stance, clock, meter, keep_unread=keep_unread)
+        self._shard_sync = ShardSyncSchedule(table, self._settings, stance, clock, meter, keep_unread=keep_unread)
         self._taker = LeaseTaker(
-            table, shard_sync, self._held_leases, self._settings,
+            table, self._shard_sync, self._held_leases, self._settings,
             stance=stance, clock=clock, meter=meter, rng=rng or Random(),
         )  # fmt: skip
 
@@ -113,6 +113,11 @@ class LeaseKeeper:
     def behind_parents(self) -> frozenset[str]:
         """Returns those of :attr:`to_be_read` that are not read yet, because a parent is to be read first."""
         return self._taker.behind_parents
+
+    @property
+    def unsynced(self) -> Mapping[str, UnsyncedStream]:
+        """Returns the streams whose latest shard sync by this worker has failed, by their ids."""
+        return self._shard_sync.unsynced
 
     @property
     def overlap(self) -> float:

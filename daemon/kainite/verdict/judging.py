@@ -19,6 +19,7 @@ from kainite.verdict.parts import (
 )
 from kainite.verdict.replica import replica_checks
 from kainite.verdict.shards import ShardView, shard_check, shard_views
+from kainite.verdict.streams import stream_checks
 from kainite.verdict.units import unit_checks
 
 
@@ -85,6 +86,7 @@ def _checks(facts: Facts, views: tuple[ShardView, ...]) -> Iterator[Check]:
         yield owner_check(log, facts.now_ms, facts.file)
     if views:
         yield shard_check(views, facts.file)
+    yield from stream_checks(facts)
     if facts.fleet is not None and facts.fleet.picture is not None:
         yield from fleet_checks(facts.fleet.picture, facts.file)
     if log is not None and log.summary is not None:

@@ -109,6 +109,7 @@ class FactsReader:
                 source=source_of(daemons, now_ms),
                 replica=replica.result() if replica else None,
                 unit_timeout=settings.uow.timeout,
+                streams=settings.stream.names,
             )
         return self._observed(facts)
 

@@ -157,6 +157,38 @@ async def test_a_listing_that_fails_is_tried_again_soon_and_then_at_the_next_loo
     assert keys(table) == {FIRST, SECOND}
 
 
+async def test_a_stream_that_is_not_synced_is_told_since_its_first_failure_until_it_is_synced(
+    table: LeaseTable, settings: CurrentSettings, double: KinesisDouble, clock: Clock
+) -> None:
+    settings.stream = replace(STREAM, list_shards_backoff=1.5, list_shards_tries=9)
+    schedule = ShardSyncSchedule(table, settings, lambda: Stance.SHARE, clock, SILENT)
+    table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
+    double.fail("ListShards", "LimitExceededException", times=2)
+    told: list[tuple[float, bool]] = []
+    for _ in range(3):
+        clock.time = max(clock.time, schedule.due)
+        await schedule.run_due(table.scan(), "me")
+        told += [(failure.since, failure.passes) for failure in schedule.unsynced.values()]
+
+    assert len(told) == 2
+    assert len(set(told)) == 1
+    assert told[0][1]
+    assert schedule.unsynced == {}
+
+
+async def test_who_does_not_lead_tells_of_no_stream(
+    table: LeaseTable, settings: CurrentSettings, double: KinesisDouble, clock: Clock
+) -> None:
+    schedule = ShardSyncSchedule(table, settings, lambda: Stance.SHARE, clock, SILENT)
+    table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
+    double.fail("ListShards", "LimitExceededException")
+    await schedule.run_due(table.scan(), "me")
+    assert schedule.unsynced.keys() == {""}
+    clock.time = max(clock.time, schedule.due)
+    await schedule.run_due(table.scan(), "other")
+    assert schedule.unsynced == {}
+
+
 async def test_a_listing_in_the_middle_of_a_split_is_not_gone_by(
     look: Look, table: LeaseTable, settings: CurrentSettings, double: KinesisDouble
 ) -> None:

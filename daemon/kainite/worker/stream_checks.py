@@ -1,0 +1,50 @@
+"""The checks on a daemon's streams for ``/health``: which are not read, or whose new shards are not found, and why. Pure.
+
+Only what fails has a check here. ``kainite status`` gives one for each stream (:mod:`kainite.verdict.streams`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from kainite.leases.shard_sync.schedule import UnsyncedStream
+from kainite.observe.check import STREAM, Check, Level
+
+NOT_OPEN_REMEDY: Final = (
+    "look at its name, region and account, and at the role's rights (kainite doctor -p FILE asks), or take it out of"
+    " streamNames and send SIGHUP; it is tried again each 10 s"
+)
+UNSYNCED_REMEDY: Final = (
+    "does the stream exist, and may the role list its shards? kainite doctor -p FILE asks; a stream that is gone is"
+    " taken out of streamNames"
+)
+
+
+def stream_checks(
+    refused: Mapping[str, str],
+    unsynced: Mapping[str, UnsyncedStream],
+    spelling: Callable[[str], str],
+    now: float,
+    limit: float,
+    *,
+    units: bool,
+) -> Iterator[Check]:
+    """Yields a check for each stream that is in trouble.
+
+    Args:
+        refused: why streams are not open, by the name or ARN in the settings.
+        unsynced: the streams whose shards cannot be synced, by their ids.
+        spelling: returns the name or ARN in the settings of an id.
+        now: the time by the clock of ``unsynced``.
+        limit: seconds after which a failure that may pass by itself is told.
+        units: whether units of work wait for all streams.
+    """
+    waiting = "; units of work wait, since parts of them may stand there" if units else ""
+    for name, cause in refused.items():
+        yield Check(f"{STREAM}{name}", Level.BROKEN, f"it is not read: {cause}{waiting}", NOT_OPEN_REMEDY)
+    for id, failure in unsynced.items():
+        seconds = now - failure.since
+        if not failure.passes or seconds >= limit:
+            cause = f"its new shards are not found for {seconds:.0f} s: {failure.cause}"
+            yield Check(f"{STREAM}{spelling(id)}", Level.DEGRADED, cause, UNSYNCED_REMEDY)

@@ -1,0 +1,44 @@
+"""The checks on a daemon's streams: only streams in trouble have one, with cause and remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from kainite.leases.shard_sync.schedule import UnsyncedStream
+from kainite.observe.check import Check, Level
+from kainite.worker.stream_checks import NOT_OPEN_REMEDY, UNSYNCED_REMEDY, stream_checks
+
+LIMIT_S = 300.0
+
+
+def checks(
+    refused: dict[str, str] | None = None, unsynced: dict[str, UnsyncedStream] | None = None, *, units: bool = False
+) -> list[Check]:
+    return list(stream_checks(refused or {}, unsynced or {}, "by id {}".format, 1_000.0, LIMIT_S, units=units))
+
+
+def test_streams_without_trouble_have_no_check() -> None:
+    assert checks() == []
+
+
+@pytest.mark.parametrize(("units", "more"), [(False, ""), (True, "; units of work wait")])
+def test_a_stream_that_is_not_open_is_broken(units: bool, more: str) -> None:
+    (check,) = checks({"orders": "there is no stream 'orders'"}, units=units)
+
+    assert (check.name, check.level, check.remedy) == ("stream orders", Level.BROKEN, NOT_OPEN_REMEDY)
+    assert check.cause.startswith(f"it is not read: there is no stream 'orders'{more}")
+    assert ("units" in check.cause) is units
+
+
+@pytest.mark.parametrize(
+    ("passes", "since", "told"),
+    [(False, 1_000.0, True), (True, 1_000.0 - LIMIT_S, True), (True, 1_001.0 - LIMIT_S, False)],
+    ids=["somebody has to mend it", "it lasts", "it may pass"],
+)
+def test_a_stream_whose_shards_are_not_listed_is_told_when_that_lasts(passes: bool, since: float, told: bool) -> None:
+    found = checks(unsynced={"1:orders:2": UnsyncedStream("throttled", since, passes)})
+
+    assert [(check.name, check.level, check.remedy) for check in found] == [
+        ("stream by id 1:orders:2", Level.DEGRADED, UNSYNCED_REMEDY)
+    ] * told
+    assert all(check.cause.endswith("s: throttled") for check in found)
