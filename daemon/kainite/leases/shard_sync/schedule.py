@@ -11,6 +11,10 @@ A worker's first run is a full shard sync, if it leads or the table is empty, un
 sync; the conditional creation makes the wait needless. Where leases are assigned (KCL 3), only completed leases are
 deleted here. A stream that is added to the settings gets its first sync at once.
 
+A worker that does not lead creates no leases. With units of work it notes in the log that a stream of its settings
+without leases is awaited, as the leader does before it creates some: the leader may be a Java worker, which tells the
+log nothing (docs/kcl.md, *Several streams*).
+
 A failing ListShards, or a log that does not note its beginning, does not keep a worker from taking leases, nor other
 streams from being synced. The call is repeated soon, some times, and then at the next run. Only with an empty table,
 where there is nothing to take, the caller gets the error. Among several streams that holds for a stream that is gone or
@@ -29,6 +33,7 @@ from kainite.base.errors import LogUnavailableError, StreamError
 from kainite.base.logs import event
 from kainite.leases.holding.held_leases import CurrentSettings
 from kainite.leases.shard_sync.cleanup import completed, delete_leases
+from kainite.leases.shard_sync.create_leases import note_beginning
 from kainite.leases.shard_sync.former_streams import FormerStreams
 from kainite.leases.shard_sync.stream_sync import StreamSync
 from kainite.leases.stance import Stance
@@ -141,7 +146,8 @@ class ShardSyncSchedule:
             for sync in self._syncs.values():
                 sync.rest()
             self.unsynced = {}
-            return bool(keys), None
+            cut_off = self._stance() is Stance.ABSTAIN
+            return bool(keys), None if cut_off else await self._await_unleased(leases, streams)
         changed, failure = await self._sync(leases, streams)
         self._tell()
         if any(streams):
@@ -165,6 +171,17 @@ class ShardSyncSchedule:
                 since = before[stream].since if stream in before else self._clock()
                 unsynced[stream] = UnsyncedStream(str(error), since, error.retryable)
         return changed, failure
+
+    async def _await_unleased(self, leases: Sequence[Lease], streams: StreamsById) -> _Failure | None:
+        """Has the log await each stream among several that has no lease; returns why it does not, if so."""
+        leased = {lease.stream for lease in leases}
+        try:
+            for stream, read in streams.items():
+                if stream and stream not in leased and read.begin is not None:
+                    await note_beginning(read.settings, read.begin)
+        except (StreamError, LogUnavailableError) as error:
+            return error
+        return None
 
     def _tell(self) -> None:
         audits = [sync.audit for sync in self._syncs.values() if sync.audit is not None]
