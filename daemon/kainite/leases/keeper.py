@@ -24,6 +24,7 @@ from kainite.base.clock import boot_seconds
 from kainite.base.errors import LeaseTableUnavailableError, StreamUnavailableError
 from kainite.base.logs import event
 from kainite.kinesis.shards import Shard
+from kainite.leases.foreign_streams import ForeignStream
 from kainite.leases.holding.held_leases import (
     CurrentSettings,
     Gained,
@@ -118,6 +119,11 @@ class LeaseKeeper:
     def unsynced(self) -> Mapping[str, UnsyncedStream]:
         """Returns the streams whose latest shard sync by this worker has failed, by their ids."""
         return self._shard_sync.unsynced
+
+    @property
+    def foreign(self) -> Mapping[str, ForeignStream]:
+        """Returns the streams that other workers read and this worker's settings do not name, by their ids."""
+        return self._taker.foreign
 
     @property
     def overlap(self) -> float:

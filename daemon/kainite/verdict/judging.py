@@ -20,6 +20,7 @@ from kainite.verdict.parts import (
 from kainite.verdict.replica import replica_checks
 from kainite.verdict.shards import ShardView, shard_check, shard_views
 from kainite.verdict.streams import stream_checks
+from kainite.verdict.targets import differing_targets
 from kainite.verdict.units import unit_checks
 
 
@@ -91,6 +92,8 @@ def _checks(facts: Facts, views: tuple[ShardView, ...]) -> Iterator[Check]:
         yield from fleet_checks(facts.fleet.picture, facts.file)
     if log is not None and log.summary is not None:
         yield from unit_checks(log.summary, facts.now_ms, facts.unit_timeout, facts.file)
+        if log.summary.assigned != facts.assigned:
+            yield differing_targets(log.owner or "", facts.file)
     if log is not None and (figures := figures_check(log, facts.now_ms)) is not None:
         yield figures
     yield from daemon_checks(facts.daemons)

@@ -110,6 +110,7 @@ class FactsReader:
                 replica=replica.result() if replica else None,
                 unit_timeout=settings.uow.timeout,
                 streams=settings.stream.names,
+                assigned=settings.log.targets.digest,
             )
         return self._observed(facts)
 

@@ -1,4 +1,7 @@
-"""The checks on a daemon's streams for ``/health``: which are not read, or whose new shards are not found, and why. Pure.
+"""The checks on a daemon's streams for ``/health``, with causes. Pure.
+
+A stream has one that is not read, whose new shards are not found, or that others read although the settings do not name
+it.
 
 Only what fails has a check here. ``kainite status`` gives one for each stream (:mod:`kainite.verdict.streams`).
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from kainite.leases.foreign_streams import ForeignStream
 from kainite.leases.shard_sync.schedule import UnsyncedStream
 from kainite.observe.check import STREAM, Check, Level
 
@@ -19,11 +23,16 @@ UNSYNCED_REMEDY: Final = (
     "does the stream exist, and may the role list its shards? kainite doctor -p FILE asks; a stream that is gone is"
     " taken out of streamNames"
 )
+FOREIGN_REMEDY: Final = (
+    "give all workers, Java's too, the same streamNames, and send SIGHUP to the daemons (kainite leases -p FILE shows who"
+    " reads what)"
+)
 
 
 def stream_checks(
     refused: Mapping[str, str],
     unsynced: Mapping[str, UnsyncedStream],
+    foreign: Mapping[str, ForeignStream],
     spelling: Callable[[str], str],
     now: float,
     limit: float,
@@ -35,9 +44,10 @@ def stream_checks(
     Args:
         refused: why streams are not open, by the name or ARN in the settings.
         unsynced: the streams whose shards cannot be synced, by their ids.
+        foreign: the streams that others read and the settings do not name, by their ids.
         spelling: returns the name or ARN in the settings of an id.
-        now: the time by the clock of ``unsynced``.
-        limit: seconds after which a failure that may pass by itself is told.
+        now: the time by the clock of ``unsynced`` and ``foreign``.
+        limit: seconds after which is told what may pass by itself.
         units: whether units of work wait for all streams.
     """
     waiting = "; units of work wait, since parts of them may stand there" if units else ""
@@ -48,3 +58,7 @@ def stream_checks(
         if not failure.passes or seconds >= limit:
             cause = f"its new shards are not found for {seconds:.0f} s: {failure.cause}"
             yield Check(f"{STREAM}{spelling(id)}", Level.DEGRADED, cause, UNSYNCED_REMEDY)
+    for id, other in foreign.items():
+        if now - other.since >= limit:
+            cause = f"worker {other.worker} reads it, and the streamNames of this daemon do not have it"
+            yield Check(f"{STREAM}{id}", Level.DEGRADED, cause, FOREIGN_REMEDY)

@@ -151,10 +151,10 @@ class _Daemon:
         settings, streams, keeper = self._settings.current, self._streams, self._keeper
         if streams is None:
             return ()
-        unsynced = keeper.unsynced if keeper is not None else {}
+        unsynced, foreign = (keeper.unsynced, keeper.foreign) if keeper is not None else ({}, {})
         return tuple(
             stream_checks(
-                streams.refused, unsynced, streams.spelling, boot_seconds(), settings.metrics.hung_after,
+                streams.refused, unsynced, foreign, streams.spelling, boot_seconds(), settings.metrics.hung_after,
                 units=settings.log.enabled,
             )
         )  # fmt: skip

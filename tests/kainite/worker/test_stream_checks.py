@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from kainite.leases.foreign_streams import ForeignStream
 from kainite.leases.shard_sync.schedule import UnsyncedStream
 from kainite.observe.check import Check, Level
-from kainite.worker.stream_checks import NOT_OPEN_REMEDY, UNSYNCED_REMEDY, stream_checks
+from kainite.worker.stream_checks import FOREIGN_REMEDY, NOT_OPEN_REMEDY, UNSYNCED_REMEDY, stream_checks
 
 LIMIT_S = 300.0
 
 
 def checks(
-    refused: dict[str, str] | None = None, unsynced: dict[str, UnsyncedStream] | None = None, *, units: bool = False
+    refused: dict[str, str] | None = None,
+    unsynced: dict[str, UnsyncedStream] | None = None,
+    foreign: dict[str, ForeignStream] | None = None,
+    *,
+    units: bool = False,
 ) -> list[Check]:
-    return list(stream_checks(refused or {}, unsynced or {}, "by id {}".format, 1_000.0, LIMIT_S, units=units))
+    spelling = "by id {}".format
+    return list(stream_checks(refused or {}, unsynced or {}, foreign or {}, spelling, 1_000.0, LIMIT_S, units=units))
 
 
 def test_streams_without_trouble_have_no_check() -> None:
@@ -42,3 +48,15 @@ def test_a_stream_whose_shards_are_not_listed_is_told_when_that_lasts(passes: bo
         ("stream by id 1:orders:2", Level.DEGRADED, UNSYNCED_REMEDY)
     ] * told
     assert all(check.cause.endswith("s: throttled") for check in found)
+
+
+@pytest.mark.parametrize(("since", "told"), [(1_000.0 - LIMIT_S, True), (1_001.0 - LIMIT_S, False)])
+def test_a_stream_that_another_worker_reads_and_this_file_lacks_is_told_when_that_lasts(
+    since: float, told: bool
+) -> None:
+    found = checks(foreign={"1:pay:2": ForeignStream("other", since)})
+
+    assert [(check.name, check.level, check.remedy) for check in found] == [
+        ("stream 1:pay:2", Level.DEGRADED, FOREIGN_REMEDY)
+    ] * told
+    assert all("worker other reads it" in check.cause for check in found)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from kainite.base.checkpoint import SHARD_END
@@ -30,6 +30,7 @@ from kainite.base.outage import OutageNotes
 from kainite.base.retry import AWS_BACKOFF
 from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
+from kainite.leases.foreign_streams import ForeignStream, foreign_streams
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
 from kainite.leases.holding.renewer import MARGIN
 from kainite.leases.lineage import may_start
@@ -114,6 +115,8 @@ class LeaseTaker:
         uncovered: leases are still to be created.
         """
         self._behind_parents: frozenset[str] = frozenset()
+        self.foreign: Mapping[str, ForeignStream] = {}
+        """The streams that other workers read and the settings do not name, as of the last scan, by their ids."""
 
     @property
     def seconds_since_round(self) -> float | None:
@@ -181,7 +184,10 @@ class LeaseTaker:
         leases = await asyncio.to_thread(self._table.scan)
         self._seen = observe_leases(self._seen, leases, self._clock())
         active = [lease for lease in leases if lease.checkpoint != SHARD_END]
-        streams = self._settings.streams
+        streams, settings = self._settings.streams, self._settings.leases
+        self.foreign = foreign_streams(
+            self.foreign, leases, self._seen, streams, settings.worker_id, settings.failover, self._clock()
+        )
         refuse_other_mode(self._table.name, leases, streams)
         covered = all_covered(leases, streams)
         self.to_be_read = frozenset(lease.key for lease in active) if covered else None
