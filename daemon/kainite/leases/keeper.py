@@ -23,6 +23,7 @@ from kainite.base.checkpoint import Checkpoint
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import LeaseTableUnavailableError, StreamUnavailableError
 from kainite.base.logs import event
+from kainite.base.shard_key import ShardKey
 from kainite.kinesis.shards import Shard
 from kainite.leases.foreign_streams import ForeignStream
 from kainite.leases.holding.held_leases import (
@@ -114,6 +115,11 @@ class LeaseKeeper:
     def behind_parents(self) -> frozenset[str]:
         """Returns those of :attr:`to_be_read` that are not read yet, because a parent is to be read first."""
         return self._taker.behind_parents
+
+    def collects(self, shard: str) -> bool:
+        """Tells whether units of work wait until a shard, given by its key, is read."""
+        stream = self._settings.streams.get(ShardKey.of(shard).stream)
+        return stream is None or stream.collected
 
     @property
     def unsynced(self) -> Mapping[str, UnsyncedStream]:

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 STREAM: Final = "stream "
-"""What the name of a check on one stream among several begins with; the stream's name or ARN in the settings follows."""
+"""What the name of a check on one stream among several begins with; the name or ARN in the settings follows."""
 
 
 class Level(IntEnum):

@@ -9,9 +9,9 @@ application with unresolved units cannot change between one target without a nam
 apply these units.
 
 Daemons whose files differ so note their own assignments in turn, with each change of owners, and what they dispatch
-meanwhile goes where the owner's file says. That is told at the mount (``targets changed``), by ``/health`` of the others
-and by ``kainite status`` (:mod:`kainite.verdict.targets`); and a daemon whose file differs from the log leaves the log
-to others first (:mod:`kainite.peers.sharing.membership`).
+meanwhile goes where the owner's file says. That is told at the mount (``targets changed``), by ``/health`` of the
+others and by ``kainite status`` (:mod:`kainite.verdict.targets`); and a daemon whose file differs from the log leaves
+the log to others first (:mod:`kainite.peers.sharing.membership`).
 """
 
 from __future__ import annotations

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kainite.base.shard_key import ShardKey, StreamId
 from kainite.observe.check import STREAM, Check, Level
-from kainite.settings.several import is_arn, name_of
+from kainite.settings.several import is_shard_of
 from kainite.verdict.facts import Facts
 
 _REMEDY: Final = (
@@ -25,7 +24,8 @@ def stream_checks(facts: Facts) -> Iterator[Check]:
     """Yields the check on each stream that the settings name among several, or that a daemon tells of."""
     told = _told(facts)
     for stream in facts.streams:
-        yield told.pop(f"{STREAM}{stream}", None) or _of_leases(stream, facts)
+        name = f"{STREAM}{stream}"
+        yield told.pop(name) if name in told else _of_leases(stream, facts)
     yield from told.values()
 
 
@@ -48,11 +48,6 @@ def _of_leases(stream: str, facts: Facts) -> Check:
     name = f"{STREAM}{stream}"
     if facts.leases is None or facts.leases.error:
         return Check(name, Level.UNKNOWN, "the lease table was not read")
-    if not any(_is_of(row.shard, stream) for row in facts.leases.rows):
+    if not any(is_shard_of(row.shard, stream) for row in facts.leases.rows):
         return Check(name, Level.BROKEN, "it has no lease: nobody reads it", _REMEDY.format(file=facts.file))
     return Check(name, Level.OK, "its shards have leases")
-
-
-def _is_of(shard: str, stream: str) -> bool:
-    id = StreamId.parsed(ShardKey.of(shard).stream)
-    return id is not None and id.name == name_of(stream) and (not is_arn(stream) or id.account == stream.split(":")[4])

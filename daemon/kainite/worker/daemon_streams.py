@@ -139,7 +139,10 @@ class DaemonStreams:
         """
         return {
             stream.client.id: ReadStream(
-                stream.client, stream.settings.stream, partial(begin, stream.client) if begin else None
+                stream.client,
+                stream.settings.stream,
+                partial(begin, stream.client) if begin and stream.settings.log.enabled else None,
+                collected=stream.settings.log.enabled,
             )
             for stream in self._open.values()
         }
@@ -157,6 +160,15 @@ class DaemonStreams:
     def all_open(self) -> bool:
         """Tells whether each stream that the settings name is open."""
         return all(_spelled(each) in self._open for each in each_stream(self._settings))
+
+    @property
+    def collected(self) -> frozenset[str]:
+        """Returns the streams of the settings that carry units of work, by the name or ARN in the settings."""
+        return frozenset(_spelled(each) for each in each_stream(self._settings) if each.log.enabled)
+
+    def collected_are_open(self) -> bool:
+        """Tells whether each stream that carries units of work is open."""
+        return self.collected <= self._open.keys()
 
     def of(self, shard: str) -> OpenStream:
         """Returns the stream of a shard that this daemon has read, by the shard's key."""

@@ -1,4 +1,4 @@
-"""The checks on the log for ``/health``: on its units in the process that owns it, on settings that differ elsewhere."""
+"""The checks on the log for ``/health``: on its units in the process that owns it, on settings in another process."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ Only what fails has a check here. ``kainite status`` gives one for each stream (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from kainite.leases.foreign_streams import ForeignStream
@@ -24,8 +24,8 @@ UNSYNCED_REMEDY: Final = (
     " taken out of streamNames"
 )
 FOREIGN_REMEDY: Final = (
-    "give all workers, Java's too, the same streamNames, and send SIGHUP to the daemons (kainite leases -p FILE shows who"
-    " reads what)"
+    "give all workers, Java's too, the same streamNames, and send SIGHUP to the daemons (kainite leases -p FILE shows"
+    " who reads what)"
 )
 
 
@@ -37,7 +37,7 @@ def stream_checks(
     now: float,
     limit: float,
     *,
-    units: bool,
+    collected: Collection[str],
 ) -> Iterator[Check]:
     """Yields a check for each stream that is in trouble.
 
@@ -48,10 +48,10 @@ def stream_checks(
         spelling: returns the name or ARN in the settings of an id.
         now: the time by the clock of ``unsynced`` and ``foreign``.
         limit: seconds after which is told what may pass by itself.
-        units: whether units of work wait for all streams.
+        collected: the streams that units of work wait for, by the name or ARN in the settings.
     """
-    waiting = "; units of work wait, since parts of them may stand there" if units else ""
     for name, cause in refused.items():
+        waiting = "; units of work wait, since parts of them may stand there" if name in collected else ""
         yield Check(f"{STREAM}{name}", Level.BROKEN, f"it is not read: {cause}{waiting}", NOT_OPEN_REMEDY)
     for id, failure in unsynced.items():
         seconds = now - failure.since

@@ -155,7 +155,7 @@ class _Daemon:
         return tuple(
             stream_checks(
                 streams.refused, unsynced, foreign, streams.spelling, boot_seconds(), settings.metrics.hung_after,
-                units=settings.log.enabled,
+                collected=streams.collected,
             )
         )  # fmt: skip
 
@@ -205,7 +205,8 @@ class _Daemon:
 
                 def parts(shard: str) -> ConsumerParts:
                     stream = streams.of(shard)
-                    now, collecting = stream.settings, partial(timed, units, stream.client.now) if units else None
+                    now = stream.settings
+                    collecting = partial(timed, units, stream.client.now) if units and now.log.enabled else None
                     return ConsumerParts(
                         stream.sources(now.child.protocol), keeper, now.stream, now.child, collecting, meter, output
                     )
@@ -273,7 +274,7 @@ async def _sharing(
         yield
         return
     tasks = (
-        group.create_task(report_reading(keeper, consumers, log, streams.all_open), name="reading reports"),
+        group.create_task(report_reading(keeper, consumers, log, streams.collected_are_open), name="reading reports"),
         group.create_task(give_back_while_cut_off(log, consumers), name="cut off"),
     )
     try:

@@ -151,7 +151,9 @@ class TestAtTheStart:
     async def test_each_stream_has_its_own_settings_and_notes_its_own_beginning(self, app: Application) -> None:
         app.create(app.orders, app.payments)
         settings = app.settings(
-            app.orders, app.payments, more=["maxRecords = 7", f"stream.{app.payments}.maxRecords = 8"]
+            app.orders,
+            app.payments,
+            more=["unitsOfWork = true", "maxRecords = 7", f"stream.{app.payments}.maxRecords = 8"],
         )
         noted: list[tuple[str, Checkpoint, float | None]] = []
 
@@ -164,6 +166,22 @@ class TestAtTheStart:
         assert [stream.settings.max_records for stream in read] == [7, 8]
         assert [await stream.begin(LATEST, None) for stream in read if stream.begin is not None] == [17.0, 17.0]
         assert noted == [(app.orders, LATEST, None), (app.payments, LATEST, None)]
+
+    async def test_no_unit_waits_for_a_plain_stream(self, app: Application) -> None:
+        app.create(app.orders)
+        settings = app.settings(
+            app.orders, app.payments, more=["unitsOfWork = true", f"stream.{app.payments}.unitsOfWork = false"]
+        )
+
+        async def begin(stream: StreamClient, initial: Checkpoint, time: float | None) -> float:
+            return 17.0
+
+        streams = await opened(settings)
+        assert (streams.all_open(), streams.collected_are_open()) == (False, True)
+        assert streams.collected == {app.orders}
+        app.create(app.payments)
+        read = (await opened(settings)).read(begin).values()
+        assert [(stream.collected, stream.begin is not None) for stream in read] == [(True, True), (False, False)]
 
     async def test_a_stream_that_does_not_exist_ends_no_start_and_is_opened_when_it_is_there(
         self, app: Application, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

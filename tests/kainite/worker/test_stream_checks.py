@@ -17,23 +17,25 @@ def checks(
     unsynced: dict[str, UnsyncedStream] | None = None,
     foreign: dict[str, ForeignStream] | None = None,
     *,
-    units: bool = False,
+    collected: tuple[str, ...] = (),
 ) -> list[Check]:
     spelling = "by id {}".format
-    return list(stream_checks(refused or {}, unsynced or {}, foreign or {}, spelling, 1_000.0, LIMIT_S, units=units))
+    return list(
+        stream_checks(refused or {}, unsynced or {}, foreign or {}, spelling, 1_000.0, LIMIT_S, collected=collected)
+    )
 
 
 def test_streams_without_trouble_have_no_check() -> None:
     assert checks() == []
 
 
-@pytest.mark.parametrize(("units", "more"), [(False, ""), (True, "; units of work wait")])
-def test_a_stream_that_is_not_open_is_broken(units: bool, more: str) -> None:
-    (check,) = checks({"orders": "there is no stream 'orders'"}, units=units)
+@pytest.mark.parametrize(("collected", "more"), [(("pay",), ""), (("orders", "pay"), "; units of work wait")])
+def test_a_stream_that_is_not_open_is_broken(collected: tuple[str, ...], more: str) -> None:
+    (check,) = checks({"orders": "there is no stream 'orders'"}, collected=collected)
 
     assert (check.name, check.level, check.remedy) == ("stream orders", Level.BROKEN, NOT_OPEN_REMEDY)
     assert check.cause.startswith(f"it is not read: there is no stream 'orders'{more}")
-    assert ("units" in check.cause) is units
+    assert ("units" in check.cause) is ("orders" in collected)
 
 
 @pytest.mark.parametrize(

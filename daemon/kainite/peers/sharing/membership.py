@@ -54,10 +54,10 @@ believes a refusal once: after it was fenced in a reign that began with a refusa
 some owner has welcomed it (then its network works). Each member makes at most one such claim between two welcomes, so
 with N members that reach nobody there are at most N claims, and then the last owner's heartbeats keep all others out.
 
-**Why a member with other targets gives way.** Members whose settings files assign tables to targets otherwise would take
-turns in noting their own assignment in the log, with each change of owners. So such a member first leaves the log to
-those who agree with it, for :data:`GIVE_WAY` looks. Where nobody else claims, it does: its file is the newer one, or the
-only one.
+**Why a member with other targets gives way.** Members whose settings files assign tables to targets otherwise would
+take turns in noting their own assignment in the log, with each change of owners. So such a member first leaves the log
+to those who agree with it, for :data:`GIVE_WAY` looks. Where nobody else claims, it does: its file is the newer one, or
+the only one.
 
 **What a crash leaves.** Nothing of this is durable. A member that dies as SEEKING, CONNECTING or FOLLOWING leaves
 nothing. One that dies as CLAIMING or OWNING leaves a HEAD that others claim: at once where they can tell that the

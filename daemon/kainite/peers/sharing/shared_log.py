@@ -99,9 +99,7 @@ class SharedLog:
         self.reception = Reception(self.name, self, clock, meter, holders)
         """The members, followers and others that are connected to this process."""
         told, watch = ToldOnce(), LeaseWatch(clock)
-        self._head = HeadLook(
-            store, partition, worker, process, watch, self.present_log, told, settings.targets.digest
-        )
+        self._head = HeadLook(store, partition, worker, process, watch, self.present_log, told, settings.targets.digest)
         self._owning = Owning(
             store,
             settings,
