@@ -1,7 +1,7 @@
 """Writes ``docs/aws/iam/*.json``: the policies of ``docs/aws/kainite.yaml``, for roles made without CloudFormation.
 
-The template is the source; a test compares the files with :func:`rendered`. REGION, ACCOUNT, APPLICATION, STREAM and
-BUCKET in the files are placeholders.
+The template is the source; a test compares the files with :func:`rendered`. REGION, ACCOUNT, APPLICATION, STREAM,
+BUCKET and ARN_OF_ANOTHER_STREAM in the files are placeholders.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ PLACEHOLDERS = {
     "ApplicationName": "APPLICATION",
     "StreamName": "STREAM",
     "AuditBucket": "BUCKET",
+    "MoreStreams": "ARN_OF_ANOTHER_STREAM",
 }
 
 

@@ -7,6 +7,7 @@ the sources name, so a call that is new in the code fails here until a part make
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import shlex
 import threading
@@ -74,6 +75,7 @@ from support.waiting import until
 
 SHARD = "shardId-000000000000"
 BUCKET = unique("audit")
+OTHER_STREAM = f"arn:aws:kinesis:{REGION}:999999999999:stream/orders"
 
 
 @dataclass
@@ -203,6 +205,17 @@ def subscribe(aws: Aws) -> None:
         double.answer(initial_response())
         client = boto3.client("kinesis", endpoint_url=double.endpoint, region_name=REGION)
         Subscriber(client, consumer).subscribe(SHARD, StartAt("LATEST")).close()
+
+
+def read_several(aws: Aws) -> None:
+    """Opens the first stream, and opens and reads one of another account, as ``streamNames`` has them."""
+    StreamClient(aws.client("kinesis"), aws.stream).identity()
+    with closing(KinesisDouble()) as double:
+        client = boto3.client("kinesis", endpoint_url=double.endpoint, region_name=REGION)
+        stream = StreamClient(client, "orders", OTHER_STREAM)
+        stream.identity()
+        shard = stream.list_shards()[0]
+        stream.get_records(stream.iterator(shard.id, StartAt("TRIM_HORIZON"))[0], 10)
 
 
 def share_duties(aws: Aws) -> None:
@@ -420,6 +433,7 @@ PARTS: dict[str, Callable[[Aws], None]] = {
     "Worker": be_a_worker,
     "Fleet": be_one_in_a_kcl_3_fleet,
     "Duties": share_duties,
+    "Streams": read_several,
     "FanOut": subscribe,
     "Log": own_the_log,
     "Audit": write_the_audit_trail,
@@ -438,7 +452,7 @@ BESIDE = {"Fleet": "Worker", "CreateTables": "Worker Log Duties", "Operator": "R
 @pytest.mark.parametrize("policy", PARTS)
 def test_a_policy_allows_what_its_part_calls_and_no_more(aws: Aws, policy: str) -> None:
     PARTS[policy](aws)
-    policies = documents(aws.application, bucket=BUCKET)
+    policies = documents(aws.application, bucket=BUCKET, other=OTHER_STREAM)
     assert denied(aws.recorder.calls, [policies[each] for each in (policy, *BESIDE.get(policy, "").split())]) == set()
     assert unused(aws.recorder.calls, policies[policy]) == []
 
@@ -457,6 +471,15 @@ async def test_a_daemon_that_runs_calls_nothing_that_its_role_does_not_allow(aws
     stop.set()
     await running
     assert denied(aws.recorder.calls, [documents(aws.application)["Worker"]]) == set()
+
+
+def test_the_resource_policy_of_the_page_allows_what_several_streams_need() -> None:
+    """Compares the statement for another account's stream with the policy for the role that reads it."""
+    page = (tool().DOCS.parent / "aws.md").read_text(encoding="utf-8")
+    policy = json.loads(page.partition("<!-- resource policy -->\n```json\n")[2].partition("```")[0])
+
+    assert set(actions(policy)) == set(actions(documents("app")["Streams"]))
+    assert [statement["Principal"].keys() for statement in policy["Statement"]] == [{"AWS"}]
 
 
 def test_every_call_in_the_code_is_in_a_policy_and_each_policy_has_its_part() -> None:

@@ -127,6 +127,16 @@ def test_a_plain_worker_gets_its_table_and_policy_and_nothing_else(moto_endpoint
     assert stack.resources("AWS::Kinesis::Stream") == stack.resources("AWS::IAM::InstanceProfile") == {}
 
 
+def test_other_streams_have_a_policy_whatever_their_accounts(moto_endpoint: str) -> None:
+    others = [f"arn:aws:kinesis:{REGION}:{account}:stream/more" for account in ("123456789012", "999999999999")]
+    stack = Stack(moto_endpoint, UnitsOfWork="false", MoreStreams=",".join(others))
+    assert stack.attached("WorkerRole") == {"WorkerPolicy", "StreamsPolicy"}
+    arn, iam = stack.resources("AWS::IAM::ManagedPolicy")["StreamsPolicy"], stack.client("iam")
+    version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+    document = iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]
+    assert document["Statement"][0]["Resource"] == others
+
+
 def test_each_role_has_its_policies(moto_endpoint: str) -> None:
     stack = everything(moto_endpoint)
     beside = {"LogPolicy", "AuditPolicy", "DutiesPolicy", "FanOutPolicy", "FleetPolicy"}

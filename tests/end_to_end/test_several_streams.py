@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import time
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ from support.waiting import eventually
 
 MORTAL = str(Path(__file__).with_name("mortal_daemon.py"))
 UNITS = 6
+NUMBERS = itertools.count()
 
 
 class Streams:
@@ -48,6 +50,11 @@ class Streams:
         found = summary["StreamDescriptionSummary"]
         return StreamId.of(found["StreamARN"], int(found["StreamCreationTimestamp"].timestamp()))
 
+    def checkpoints(self, stream: int) -> list[str]:
+        """Returns the checkpoints of a stream's leases; digits are greater than the words of KCL."""
+        of = str(self.id(stream))
+        return [ls.checkpoint.sequence.replace("TRIM_HORIZON", "") for ls in self.table.scan() if ls.stream == of]
+
     def leases(self, stream: int) -> dict[str, str | None]:
         """Returns the leases of a stream: shard id to owner."""
         of = str(self.id(stream))
@@ -68,6 +75,11 @@ def streams(kinesis: Any, dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> 
 def audit(uow: str, at: int) -> dict[str, Any]:
     """Returns a delta without an ordinal: only the shard's position tells whether its record comes again."""
     return {"uow": uow, "table": "audit", "op": "insert", "row": {"what": uow, "at": at}}
+
+
+def timed(uow: str) -> dict[str, Any]:
+    """Returns a delta that tells when its transaction was committed, and no other delta is like it."""
+    return {**audit(uow, next(NUMBERS)), "time": time.time_ns()}
 
 
 def put_through_both(streams: Streams, uow: str, place: int) -> None:
@@ -143,6 +155,25 @@ def test_streams_are_added_and_removed_by_sighup_and_a_former_ones_leases_go_in_
         assert list(streams.leases(0).values()) == ["w"] * SHARDS
     streams.pipeline.apply()
     assert applied(streams) == [(uow, at) for uow in ("unit 0", "unit 1") for at in range(3)]
+
+
+def test_units_do_not_wait_for_a_plain_stream_and_what_its_children_emit_goes_nowhere(streams: Streams) -> None:
+    """Holds while the children of the plain stream fail, and when they work: their checkpoints are KCL's."""
+    second = f"stream.{streams.names[1]}"
+    plain = {
+        "logLeaseMillis": "1000", "shardSyncIntervalMillis": "500", "uowEnd": "watermark", "uowGraceMillis": "0",
+        f"{second}.unitsOfWork": "false",
+    }  # fmt: skip
+    streams.put(1, [emit(timed("plain"))])
+    for shard in range(SHARDS):
+        streams.put(0, [emit(timed("unit"))], shard)
+    with streams.pipeline.daemon(streams.properties(**plain, **{f"{second}.executableName": "false"})):
+        eventually(lambda: streams.pipeline.statuses() == {"unit": "in progress"})
+    with streams.pipeline.daemon(streams.properties(**plain)):
+        eventually(lambda: max(streams.checkpoints(1)).isdigit())
+        assert streams.pipeline.statuses() == {"unit": "in progress"}
+    streams.pipeline.apply()
+    assert len(streams.pipeline.database.rows("SELECT 1 FROM audit WHERE what = 'unit'")) == SHARDS
 
 
 def test_settings_of_one_stream_differ_and_a_stream_added_at_latest_begins_then(streams: Streams) -> None:

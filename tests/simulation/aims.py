@@ -42,6 +42,7 @@ from simulation.aims_stream import (
     first_leases,
     late_records,
     odd_units,
+    plain_stream,
     retention,
     short_memory,
     slow_source,
@@ -96,4 +97,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "two streams": two_streams,
     "two targets": two_targets,
     "added stream": added_stream,
+    "plain stream": plain_stream,
 }

@@ -141,6 +141,12 @@ def two_streams(plan: Scenario, rng: Random) -> Scenario:
     return shared(plan, rng) if rng.random() < 0.5 else plan
 
 
+def plain_stream(plan: Scenario, rng: Random) -> Scenario:
+    """Ends units by watermark while children of a stream without units of work hang for good."""
+    plan = watermark(plan, rng)
+    return replace(plan, shards=rng.choice((1, 2)), more=replace(plan.more, plain=1))
+
+
 def added_stream(plan: Scenario, rng: Random) -> Scenario:
     """Adds a stream while some files do not name it yet: its leases are not made for long, and daemons are killed."""
     plan = watermark(plan, rng)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from kainite.base.errors import ChildError, ChildExitedError
 from simulation.faults import Faults
 from simulation.loop import ProcessLoop
+from simulation.several import is_plain
 
 Script = Generator[str, Any, None]
 
@@ -102,7 +103,7 @@ class SimPipes:
         return 0.02 * self.faults.chance("child's pace", self._name, self._steps)
 
     def _read(self, message: dict[str, Any]) -> None:
-        if self._ended:
+        if self._ended or is_plain(self._of[1]):
             return
         if message["action"] == "checkpoint" and self._script is not None:
             self._go_on(message)

@@ -88,6 +88,11 @@ def _forgets_awaited(original: Any) -> Any:
     return loaded
 
 
+def _all_are_collected(original: Any) -> Any:
+    """Counts a stream without units of work among what is to be read."""
+    return lambda leases, streams: (leases, frozenset(streams))
+
+
 def _of_open_shards(original: Any) -> Any:
     """Leaves out who was open when the log began and is closed now, as KCL does at LATEST."""
     return lambda shards, checkpoints, initial, *since: original(shards, checkpoints, initial)
@@ -107,6 +112,8 @@ OF_THE_STREAM: tuple[Mutation, ...] = (
              aim="added stream"),
     Mutation("the watermark is over all streams", "kainite.worker.reading_reports:_reading", _of_one_stream, 40,
              aim="added stream"),
+    Mutation("no unit waits for a plain stream", "kainite.leases.taking.taker:to_be_collected", _all_are_collected, 10,
+             aim="plain stream"),
     Mutation("leases of what was open at the beginning", "kainite.leases.shard_sync.create_leases:missing_leases",
              _of_open_shards, 100, aim="first leases"),
 )  # fmt: skip

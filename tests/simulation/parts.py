@@ -89,7 +89,7 @@ from simulation.network import SimNetwork
 from simulation.plan import Scenario
 from simulation.runner import SimRunner
 from simulation.second_target import ASSIGNMENT
-from simulation.several import named
+from simulation.several import named, plain_of
 
 BLOCK = 4
 """Ids in a block of a striped partition: a history has few."""
@@ -269,6 +269,7 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
             end=UowEnd.WATERMARK if grace else UowEnd.MARKER, grace=grace,
         ),
         apply=ApplySettings(),
+        of_streams={name: {("log", "enabled"): False} for name in plain_of(plan)},
     )  # fmt: skip
 
 

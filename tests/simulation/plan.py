@@ -106,6 +106,7 @@ class More:
         pids: how many process ids a host has before it gives one again.
         grace: ``uowGraceMillis``, seconds, with ``uowEnd = watermark`` and ``uowOrder = time``; 0 for markers.
         streams: how many streams there are, each with ``shards`` shards of the same ids.
+        plain: how many streams there are beside these that carry no units of work.
         changed: when each daemon's settings file is changed to name all streams; before, it names the first one alone.
             Empty where all files name all streams.
         start: where the shards are read from at first: LATEST, or AT_TIMESTAMP; empty for TRIM_HORIZON.
@@ -145,6 +146,7 @@ class More:
     tidy_every: int = 50
     pids: int = 1_000_000
     streams: int = 1
+    plain: int = 0
     changed: tuple[float, ...] = ()
     start: str = ""
     loopback: bool = False

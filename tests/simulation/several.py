@@ -1,4 +1,8 @@
-"""Several streams with shards of the same ids, as the world's source and its incidents see them: as one."""
+"""Several streams with shards of the same ids, as the world's source and its incidents see them: as one.
+
+A *plain* stream beside them carries no units of work, and its children answer nothing (:mod:`simulation.child`).
+Neither the source nor the oracle knows it, and no unit may wait for it.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,23 @@ from simulation.stream import SimShard, SimStream
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
 CREATED = 7
+PLAIN = "plain"
 
 
 def names_of(plan: Scenario) -> tuple[str, ...]:
     """Returns the streams' names."""
     return tuple("s" if number == 0 else f"s{number}" for number in range(plan.more.streams))
+
+
+def plain_of(plan: Scenario) -> tuple[str, ...]:
+    """Returns the names of the plain streams."""
+    return tuple(f"{PLAIN}{number}" for number in range(plan.more.plain))
+
+
+def is_plain(shard: str) -> bool:
+    """Tells whether a shard, given by its key, is of a plain stream."""
+    id = StreamId.parsed(ShardKey.of(shard).stream)
+    return id is not None and id.name.startswith(PLAIN)
 
 
 def arn_of(name: str) -> str:
@@ -28,10 +44,11 @@ def arn_of(name: str) -> str:
 
 def named(plan: Scenario, settings: StreamSettings) -> StreamSettings:
     """Returns the settings of streams with the world's streams in them; one stream is in them already."""
-    if plan.more.streams == 1:
+    names = (*names_of(plan), *plain_of(plan))
+    if len(names) == 1:
         return settings
     # With the ARN and the time of its creation nothing else is to be asked of Kinesis.
-    return replace(settings, name="several", names=tuple(map(arn_of, names_of(plan))), created=CREATED)
+    return replace(settings, name="several", names=tuple(map(arn_of, names)), created=CREATED)
 
 
 def unchanged(settings: StreamSettings) -> StreamSettings:
@@ -47,9 +64,11 @@ class SimStreams:
             name: SimStream(
                 hub, plan.shards, iterator_life=plan.more.iterator_life, skew=plan.more.arrival_skew, number=number
             )
-            for number, name in enumerate(names_of(plan))
+            for number, name in enumerate((*names_of(plan), *plain_of(plan)))
         }
-        self._all = tuple(self.by_name.values())
+        self._all = tuple(self.by_name[name] for name in names_of(plan))
+        for name in plain_of(plan):
+            self.by_name[name].put(0, b"a record that no unit of work is in")
 
     @property
     def is_read(self) -> bool:
@@ -94,7 +113,7 @@ class SimStreams:
         return next(stream for stream in self._all if stream.shards.get(shard.name) is shard)
 
     def _key(self, stream: SimStream, name: str) -> str:
-        if len(self._all) == 1:
+        if len(self.by_name) == 1:
             return name
         of = next(one for one, found in self.by_name.items() if found is stream)
         return str(ShardKey(str(StreamId(ACCOUNT, of, CREATED)), name))

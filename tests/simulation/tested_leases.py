@@ -27,6 +27,9 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("a late hand-off does nothing", f"{TABLE}.request_calls:as_read", value(owners_as_read),
          "tests/kainite/leases/table/test_request_calls.py"
          "::test_a_hand_off_that_arrives_late_gives_away_no_lease_that_its_holder_has_taken_again"),
+    _off("a late end of a hand-over ends no later one", f"{TABLE}.lease_table:as_read", value(owners_as_read),
+         "tests/kainite/leases/table/test_lease_table.py"
+         "::test_an_end_of_a_hand_over_that_arrives_late_does_not_end_a_later_one_between_the_same_workers"),
     _off("a lease that was moved stays", f"{TABLE}.lease:Lease.stays", value(property(lambda self: False)),
          "tests/kainite/leases/taking/test_choice.py"
          "::test_a_lease_that_was_moved_to_its_owner_is_not_stolen_and_another_one_is"),

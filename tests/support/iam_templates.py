@@ -24,8 +24,15 @@ def tool() -> Any:
 
 
 @cache
-def documents(application: str, stream: str = "", bucket: str = "bucket") -> dict[str, Any]:
-    """Returns the policies by name; the stream is named as the application where it has no name of its own."""
+def documents(application: str, stream: str = "", bucket: str = "bucket", other: str = "") -> dict[str, Any]:
+    """Returns the policies by name.
+
+    Args:
+        application: its name.
+        stream: the stream's name; the application's where it is empty.
+        bucket: of the audit trail.
+        other: the ARN of a second stream.
+    """
     policies: dict[str, Any] = tool().policies(
         {
             "AWS::Partition": "aws",
@@ -34,6 +41,7 @@ def documents(application: str, stream: str = "", bucket: str = "bucket") -> dic
             "ApplicationName": application,
             "StreamName": stream or application,
             "AuditBucket": bucket,
+            "MoreStreams": other or f"arn:aws:kinesis:{REGION}:{ACCOUNT}:stream/other",
         }
     )
     return policies

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -23,7 +23,9 @@ from kainite.base.checkpoint import Checkpoint
 from kainite.base.clock import boot_seconds
 from kainite.base.errors import LeaseTableUnavailableError, StreamUnavailableError
 from kainite.base.logs import event
+from kainite.base.shard_key import ShardKey
 from kainite.kinesis.shards import Shard
+from kainite.leases.foreign_streams import ForeignStream
 from kainite.leases.holding.held_leases import (
     CurrentSettings,
     Gained,
@@ -37,7 +39,7 @@ from kainite.leases.holding.held_leases import (
 from kainite.leases.holding.renewer import Renewer, renewal_interval
 from kainite.leases.holding.writing import write, writing
 from kainite.leases.shard_sync.create_leases import create_child_leases
-from kainite.leases.shard_sync.schedule import ShardSyncSchedule
+from kainite.leases.shard_sync.schedule import ShardSyncSchedule, UnsyncedStream
 from kainite.leases.stance import Stance
 from kainite.leases.streams import StreamsById
 from kainite.leases.table.lease import Lease
@@ -85,9 +87,9 @@ class LeaseKeeper:
         self._settings = CurrentSettings(leases, stream_settings, streams)
         self._held_leases = HeldLeases(self._settings, clock, meter)
         self._renewer = Renewer(table, self._held_leases, self._settings, clock, meter)
-        shard_sync = ShardSyncSchedule(table, self._settings, stance, clock, meter, keep_unread=keep_unread)
+        self._shard_sync = ShardSyncSchedule(table, self._settings, stance, clock, meter, keep_unread=keep_unread)
         self._taker = LeaseTaker(
-            table, shard_sync, self._held_leases, self._settings,
+            table, self._shard_sync, self._held_leases, self._settings,
             stance=stance, clock=clock, meter=meter, rng=rng or Random(),
         )  # fmt: skip
 
@@ -113,6 +115,21 @@ class LeaseKeeper:
     def behind_parents(self) -> frozenset[str]:
         """Returns those of :attr:`to_be_read` that are not read yet, because a parent is to be read first."""
         return self._taker.behind_parents
+
+    def collects(self, shard: str) -> bool:
+        """Tells whether units of work wait until a shard, given by its key, is read."""
+        stream = self._settings.streams.get(ShardKey.of(shard).stream)
+        return stream is None or stream.collected
+
+    @property
+    def unsynced(self) -> Mapping[str, UnsyncedStream]:
+        """Returns the streams whose latest shard sync by this worker has failed, by their ids."""
+        return self._shard_sync.unsynced
+
+    @property
+    def foreign(self) -> Mapping[str, ForeignStream]:
+        """Returns the streams that other workers read and this worker's settings do not name, by their ids."""
+        return self._taker.foreign
 
     @property
     def overlap(self) -> float:

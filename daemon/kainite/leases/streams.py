@@ -11,6 +11,8 @@ leases of a stream in its settings     takes its part of them, syncs them if it 
 leases of another stream               takes none; those it holds it gives back after their children have ended.
                                        They count among the leases that are to be read (:func:`all_covered`): a unit
                                        does not end while a part of it may stand there, whoever knows the stream
+leases of a plain stream               takes its part; they do not count among those that are to be read: no unit of
+                                       work comes through them (``stream.NAME.unitsOfWork = false``)
 a stream in its settings, no leases    nothing is known of what is to be read, until somebody has created them
 leases without a stream, and it reads  refuses the table: shard 0 of one stream would be taken for that of another
 several streams; or the reverse
@@ -47,11 +49,13 @@ class ReadStream:
         client: the stream.
         settings: its own settings.
         begin: with units of work, notes the log's beginning of the stream; None without them.
+        collected: whether units of work wait until the stream is read: false for a plain one beside others.
     """
 
     client: StreamClient
     settings: StreamSettings
     begin: Begin | None = None
+    collected: bool = True
 
 
 StreamsById: TypeAlias = Mapping[str, ReadStream]
@@ -66,6 +70,17 @@ def only(client: StreamClient, settings: StreamSettings) -> StreamsById:
 def of_streams(leases: Iterable[Lease], streams: Collection[str]) -> tuple[Lease, ...]:
     """Returns the leases of some streams."""
     return tuple(lease for lease in leases if lease.stream in streams)
+
+
+def to_be_collected(leases: Iterable[Lease], streams: StreamsById) -> tuple[tuple[Lease, ...], frozenset[str]]:
+    """Returns the leases and the streams without those that are known to carry no units of work.
+
+    Args:
+        leases: the whole table.
+        streams: the streams of the settings; another stream may carry units, and stays.
+    """
+    plain = {stream for stream, read in streams.items() if not read.collected}
+    return tuple(lease for lease in leases if lease.stream not in plain), frozenset(streams.keys() - plain)
 
 
 def all_covered(leases: Iterable[Lease], streams: Collection[str]) -> bool:

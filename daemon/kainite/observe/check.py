@@ -6,9 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import IntEnum
+from typing import Any, Final
+
+STREAM: Final = "stream "
+"""What the name of a check on one stream among several begins with; the name or ARN in the settings follows."""
 
 
 class Level(IntEnum):
@@ -47,6 +51,12 @@ class Check:
 
     def as_json(self) -> dict[str, str]:
         return {**asdict(self), "level": self.level.word}
+
+    @classmethod
+    def told(cls, answer: Mapping[str, Any]) -> Check:
+        """Returns the check that another process has told by :meth:`as_json`; of a level unknown here: UNKNOWN."""
+        level = next((level for level in Level if level.word == answer.get("level")), Level.UNKNOWN)
+        return cls(str(answer.get("name", "")), level, str(answer.get("cause", "")), str(answer.get("remedy", "")))
 
 
 def worst(checks: Iterable[Check]) -> Level:

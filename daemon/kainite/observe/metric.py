@@ -444,6 +444,12 @@ STREAM_RETENTION = Metric(
     MetricsLevel.DETAILED,
 )  # fmt: skip
 
+STREAMS_NOT_OPEN = Metric(
+    "Stream", "NotOpen", "kainite_streams_not_open", MetricKind.GAUGE, MetricUnit.COUNT,
+    "Streams of streamNames that this daemon does not read: Kinesis refused them at the latest attempt.",
+    per_worker=True,
+)  # fmt: skip
+
 FLEET_WORKERS = Metric(
     "Fleet", "Workers", "kainite_fleet_workers", MetricKind.GAUGE, MetricUnit.COUNT,
     "Workers of the fleet for duties that are alive, as this one sees it; 0 while the fleet's table does not answer.",
@@ -490,7 +496,7 @@ DAEMON_METRICS: tuple[Metric, ...] = (
     LOG_BATCHES, LOG_BYTES, LOG_APPEND_TIME, LOG_PUT_TIME, FEED_LAG, LOG_OWNED, LOG_FOLLOWED, LOG_SETTLED, LOG_PEERS,
     LOG_REFUSED, LOG_CREDIT, LOG_WAITING, LOG_WAITING_BYTES, LOG_LINES_DROPPED,
     CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED,
-    LOG_MEMBER, LOG_UPKEEP_FAILURES, STREAM_RETENTION, APPLY_PAUSED,
+    LOG_MEMBER, LOG_UPKEEP_FAILURES, STREAM_RETENTION, STREAMS_NOT_OPEN, APPLY_PAUSED,
     FLEET_WORKERS, DUTIES_RUNNING, DUTIES_WAITING, DUTIES_IN_ERROR, *PROCESS_METRICS,
 )  # fmt: skip
 """The metrics that ``kainite run`` and ``kainite log serve`` publish."""

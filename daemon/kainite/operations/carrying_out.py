@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import assert_never
 
 from kainite.aws import clients as aws
@@ -53,6 +53,7 @@ from kainite.operations.owners import ask_owner, await_no_more, preview_owners
 from kainite.operations.units import Tell, preview_units, resolve_units
 from kainite.owner.answering import RECORD
 from kainite.settings import Settings
+from kainite.settings.several import is_collected
 from kainite.store.dynamodb import DynamoDBStore
 
 TIMEOUT_S = 10.0
@@ -102,9 +103,10 @@ class Operations:
                 return preview_units(*self.log, operation)
             case ResetCheckpoints():
                 changes = self.plan_reset(operation)
-                follows = consequences(changes) if self._settings.log.enabled else ()
+                collected = partial(is_collected, self._settings)
+                follows = consequences([change for change in changes if collected(change.shard.id)])
                 does = f"set the checkpoints of shards: {in_words(changes) or 'nothing to change'}"
-                return Preview(does, details=(*effects(changes, collected=self._settings.log.enabled), *follows))
+                return Preview(does, details=(*effects(changes, collected=collected), *follows))
             case CorrectUnit() | RepairRows() | SkipNumbers() | PauseApply() | ResumeApply() | HandOverLog():
                 return preview_owners(*self.log, operation, TIMEOUT_S)
             case AddDuty() | RemoveDuty() | ChangeDuty() | MoveDuty() | SetDormancy() | ShutDownWorker() | Rebalance():

@@ -104,16 +104,16 @@ def _seek(stream: ReadableShards, shard_id: str, wanted: Checkpoint | float) -> 
     return SeekResult(wanted, followed=True)
 
 
-def effects(changes: Iterable[CheckpointChange], *, collected: bool) -> Iterator[str]:
+def effects(changes: Iterable[CheckpointChange], *, collected: Callable[[str], bool]) -> Iterator[str]:
     """Yields for each shard whose checkpoint changes what is read again, and what is never read.
 
     Args:
         changes: the plan.
-        collected: whether the application has units of work, so that the log knows how far it has collected a shard.
+        collected: tells whether a shard carries units of work, so that the log knows how far it is collected.
     """
     for change in changes:
         if change.needed:
-            effect = _effect(change, collected) + (f" ({change.note})" if change.note else "")
+            effect = _effect(change, collected(change.shard.id)) + (f" ({change.note})" if change.note else "")
             yield f"{change.shard.id}: {change.before or 'no lease'} → {change.after}: {effect}"
 
 
@@ -130,8 +130,11 @@ def _effect(change: CheckpointChange, collected: bool) -> str:
 
 
 def consequences(changes: Iterable[CheckpointChange]) -> Iterator[str]:
-    """Yields what follows from a reset for an application with units of work."""
+    """Yields what follows from a reset of shards that carry units of work; nothing where there is none."""
+    changes = tuple(changes)
     needed = [change for change in changes if change.needed]
+    if not changes:
+        return
     yield (
         "unitsOfWork is on: the serialization log stores how far it has collected each shard. Records up to that "
         "position are only delivered again; what they emit is recognised and not collected twice."

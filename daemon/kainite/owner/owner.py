@@ -70,7 +70,7 @@ from kainite.owner.owner_tasks import OwnerTasks
 from kainite.owner.reading_turn import ReadingTurn
 from kainite.owner.refit import READ_EVERY_S, Refitting
 from kainite.owner.room import OwnersRoom
-from kainite.owner.target_outcomes import assignment_entries
+from kainite.owner.target_outcomes import assignment_entries, tell_change
 from kainite.owner.turn_lag import HeldTurn, TurnLag
 from kainite.owner.unit_metrics import UnitMetrics
 from kainite.owner.upkeep import LogUpkeep
@@ -168,7 +168,9 @@ class LogOwner:
         owner._start()
         try:
             if state.targets.assignment != settings.targets:
+                before = state.targets.assignment
                 await owner.write(lambda state: assignment_entries(state, settings.targets))
+                tell_change(before, settings.targets, settings.partition)
             yield owner
         finally:
             await owner._close()

@@ -7,18 +7,27 @@ has another one. Units that were dispatched before keep their parts. A target th
 can a table of theirs, since the target's apply job reads the same settings, and knows the target's tables alone. An
 application with unresolved units cannot change between one target without a name and several. In each case nobody would
 apply these units.
+
+Daemons whose files differ so note their own assignments in turn, with each change of owners, and what they dispatch
+meanwhile goes where the owner's file says. That is told at the mount (``targets changed``), by ``/health`` of the
+others and by ``kainite status`` (:mod:`kainite.verdict.targets`); and a daemon whose file differs from the log leaves
+the log to others first (:mod:`kainite.peers.sharing.membership`).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogRequestError
+from kainite.base.logs import event
 from kainite.log.format.entry import TARGETS, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, TargetMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.settings.assignment import TableAssignment
+
+_logger = logging.getLogger(__name__)
 
 
 def assignment_entries(state: FoldedLog, wanted: TableAssignment) -> Sequence[Entry]:
@@ -50,6 +59,13 @@ def assignment_entries(state: FoldedLog, wanted: TableAssignment) -> Sequence[En
     journal = Journal(state, epoch_ms())
     journal.write(EntryKind.CONTROL, ControlMeta(TARGETS, key=wanted.as_text()))
     return journal.entries
+
+
+def tell_change(before: TableAssignment, now: TableAssignment, partition: str) -> None:
+    """Tells that an owner has noted other targets than the log had; it may be a daemon whose file differs."""
+    level = logging.WARNING if before else logging.INFO  # else the application has had no targets by name yet
+    event(_logger, level, "targets changed", partition=partition, before=_named(before), now=_named(now),
+          tables_before=before.as_text(), tables_now=now.as_text())  # fmt: skip
 
 
 def copied(state: FoldedLog, target: str, outcomes: tuple[Outcome, ...], through: int) -> Sequence[Entry]:

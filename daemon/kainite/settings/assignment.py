@@ -7,6 +7,7 @@ target without patterns, if there is one. No two targets have one pattern, so a 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ class TableAssignment:
     def names(self) -> tuple[str, ...]:
         """Returns the names of the targets."""
         return tuple(name for name, _ in self.patterns)
+
+    @property
+    def digest(self) -> str:
+        """Returns a few characters that differ where assignments do; empty without targets."""
+        return hashlib.sha256(self.as_text().encode()).hexdigest()[:16] if self else ""
 
     def target_of(self, table: str) -> str | None:
         """Returns the name of the target that has a table; None where no target has it."""

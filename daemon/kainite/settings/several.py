@@ -3,6 +3,9 @@
 ``streamNames`` lists them. ``stream.NAME.KEY = …`` sets one of :data:`OF_A_STREAM` for the streams with that name
 alone; what is not set so, holds for all of them. The environment and the command line spell such a key as the file does
 (:mod:`kainite.settings.loading.overrides`).
+
+With ``unitsOfWork = true`` and ``stream.NAME.unitsOfWork = false`` some streams carry units of work, and NAME is
+*plain*: its children's checkpoints are KCL's, what they emit goes nowhere, and no unit waits for it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from kainite.base.shard_key import ShardKey, StreamId
 from kainite.settings.key import Reload
 from kainite.settings.keys.table import KEYS, Values
 from kainite.settings.kinds.values import ValueKind, whole
@@ -19,6 +23,7 @@ from kainite.settings.sections.stream import InitialPosition
 from kainite.settings.settings import Settings
 
 PREFIX: Final = "stream."
+_UNITS: Final = ("log", "enabled")
 
 
 class StreamKey(NamedTuple):
@@ -39,7 +44,7 @@ class StreamKey(NamedTuple):
 _SHARED_KEYS: Final = frozenset({
     "initialPositionInStream", "initialPositionInStreamExtended", "executableName", "retrievalMode", "maxRecords",
     "idleTimeBetweenReadsInMillis", "callProcessRecordsEvenForEmptyRecordList", "prefetchBytes",
-    "millisBehindLatestThresholdForReducedTps", "fanoutConfig.consumerArn", "fanoutConfig.consumerName",
+    "millisBehindLatestThresholdForReducedTps", "fanoutConfig.consumerArn", "fanoutConfig.consumerName", "unitsOfWork",
 })  # fmt: skip
 
 OF_A_STREAM: Final[Mapping[str, StreamKey]] = {
@@ -112,9 +117,18 @@ def problems(names: tuple[str, ...], of_streams: Mapping[str, Values], values: V
             yield f"{key} and streamNames: set one of them"
     if ("stream", "consumer_arn") in values:
         yield "fanoutConfig.consumerArn is a consumer of one stream: set stream.NAME.fanoutConfig.consumerArn"
+    yield from _problems_of_units(names, of_streams, values.get(_UNITS, False))
     regions = sorted({stream.split(":")[3] for stream in names if is_arn(stream)})
     if len(regions) > 1:
         yield f"streamNames: the ARNs are of the regions {', '.join(regions)}; all streams must be in one"
+
+
+def _problems_of_units(names: tuple[str, ...], of_streams: Mapping[str, Values], enabled: bool) -> Iterator[str]:
+    own = {name_of(stream): of_streams.get(name_of(stream), {}).get(_UNITS) for stream in names}
+    for name in sorted(name for name, units in own.items() if units and not enabled):
+        yield f"stream.{name}.unitsOfWork needs unitsOfWork=true; set stream.NAME.unitsOfWork=false for other streams"
+    if enabled and all(units is False for units in own.values()):
+        yield "unitsOfWork is true, and false for each stream of streamNames: set it to false for all"
 
 
 def is_arn(stream: str) -> bool:
@@ -135,13 +149,35 @@ def each_stream(settings: Settings) -> tuple[Settings, ...]:
 def _of_stream(settings: Settings, stream: str) -> Settings:
     name = name_of(stream)
     own = settings.of_streams.get(name, {})
-    fields: dict[str, dict[str, Any]] = {"stream": {}, "child": {}}
+    fields: dict[str, dict[str, Any]] = {"stream": {}, "child": {}, "log": {}}
     for (section, field), value in own.items():
         fields[section][field] = value
     fields["stream"] |= {"name": name, "arn": stream if is_arn(stream) else None}
     return replace(
-        settings, stream=replace(settings.stream, **fields["stream"]), child=replace(settings.child, **fields["child"])
+        settings,
+        stream=replace(settings.stream, **fields["stream"]),
+        child=replace(settings.child, **fields["child"]),
+        log=replace(settings.log, **fields["log"]),
     )
+
+
+def is_shard_of(shard: str, stream: str) -> bool:
+    """Tells whether a shard, given by its key, is of an item of ``streamNames``."""
+    id = StreamId.parsed(ShardKey.of(shard).stream)
+    return id is not None and id.name == name_of(stream) and (not is_arn(stream) or id.account == stream.split(":")[4])
+
+
+def is_collected(settings: Settings, shard: str) -> bool:
+    """Tells whether a shard, given by its key, carries units of work; one of a stream that the settings lack may."""
+    return settings.log.enabled and not any(is_shard_of(shard, stream) for stream in plain_streams(settings))
+
+
+def plain_streams(settings: Settings) -> tuple[str, ...]:
+    """Returns the items of ``streamNames`` that carry no units of work, while others do."""
+    if not settings.log.enabled:
+        return ()
+    each = zip(settings.stream.names, each_stream(settings), strict=False)  # one stream alone has no names
+    return tuple(stream for stream, own in each if not own.log.enabled)
 
 
 def identity_of_several(region: str) -> str:

@@ -176,6 +176,9 @@ class Facts:
         source: what the extractor tells.
         replica: what the target of a replica tells; None where it is none, or was not asked.
         unit_timeout: seconds after which a unit that is not complete has waited long.
+        streams: the streams that the settings name, as they spell them, where there are several.
+        plain: those of them that carry no units of work, while others do.
+        assigned: the digest of the targets in the settings; empty where there is one target.
     """
 
     application: str
@@ -188,3 +191,6 @@ class Facts:
     source: SourceFacts = SourceFacts()
     replica: ReplicaFacts | None = None
     unit_timeout: float = 600.0
+    streams: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    assigned: str = ""

@@ -19,6 +19,8 @@ from kainite.verdict.parts import (
 )
 from kainite.verdict.replica import replica_checks
 from kainite.verdict.shards import ShardView, shard_check, shard_views
+from kainite.verdict.streams import stream_checks
+from kainite.verdict.targets import differing_targets
 from kainite.verdict.units import unit_checks
 
 
@@ -85,10 +87,13 @@ def _checks(facts: Facts, views: tuple[ShardView, ...]) -> Iterator[Check]:
         yield owner_check(log, facts.now_ms, facts.file)
     if views:
         yield shard_check(views, facts.file)
+    yield from stream_checks(facts)
     if facts.fleet is not None and facts.fleet.picture is not None:
         yield from fleet_checks(facts.fleet.picture, facts.file)
     if log is not None and log.summary is not None:
         yield from unit_checks(log.summary, facts.now_ms, facts.unit_timeout, facts.file)
+        if log.summary.assigned != facts.assigned:
+            yield differing_targets(log.owner or "", facts.file)
     if log is not None and (figures := figures_check(log, facts.now_ms)) is not None:
         yield figures
     yield from daemon_checks(facts.daemons)

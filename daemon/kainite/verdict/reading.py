@@ -30,6 +30,7 @@ from kainite.log.state.summary import LogSummary, from_text
 from kainite.observe.check import Level
 from kainite.settings import AwsSettings, Settings
 from kainite.settings.sections.log import heartbeat_of
+from kainite.settings.several import plain_streams
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.verdict.facts import DaemonFacts, Facts, FleetFacts, LeaseFacts, LogFacts, ReplicaFacts
 from kainite.verdict.health_page import ask_health
@@ -109,6 +110,9 @@ class FactsReader:
                 source=source_of(daemons, now_ms),
                 replica=replica.result() if replica else None,
                 unit_timeout=settings.uow.timeout,
+                streams=settings.stream.names,
+                plain=plain_streams(settings),
+                assigned=settings.log.targets.digest,
             )
         return self._observed(facts)
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from kainite.leases.administration.report import LeaseRow, Pulse, ShardState
 from kainite.log.state.summary import LogSummary
 from kainite.observe.check import Check, Level, spoken
+from kainite.settings.several import is_shard_of
 from kainite.verdict.facts import Facts
 
 UNREAD_S: Final = 60.0
@@ -50,10 +51,18 @@ def shard_views(facts: Facts) -> tuple[ShardView, ...]:
     told = dict(_told(facts))
     summary = facts.log.summary if facts.log is not None and facts.log.alive else None
     rows = facts.leases.rows if facts.leases is not None else ()
-    views = [_view(row, told.get(row.shard), summary) for row in rows if row.state is not ShardState.FINISHED]
+    views = [
+        _view(row, told.get(row.shard), None if _is_plain(row.shard, facts) else summary)
+        for row in rows if row.state is not ShardState.FINISHED
+    ]  # fmt: skip
     known = {row.shard for row in rows}
     views += [_of_daemon(shard, None, answer) for shard, answer in told.items() if shard not in known]
     return tuple(sorted(views, key=lambda view: view.shard))
+
+
+def _is_plain(shard: str, facts: Facts) -> bool:
+    """Tells whether a shard carries no units of work, so that the log knows nothing of it."""
+    return any(is_shard_of(shard, stream) for stream in facts.plain)
 
 
 def shard_check(views: tuple[ShardView, ...], file: str) -> Check:

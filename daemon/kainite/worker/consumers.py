@@ -92,14 +92,15 @@ class Consumers:
     async def give_back(self) -> None:
         """Ends all consumers within the grace, and releases every lease; other workers may take them at once.
 
-        A consumer that starts meanwhile keeps its lease: the next call ends it.
+        Shards that carry no units of work stay: their children need no log. A consumer that starts meanwhile keeps its
+        lease: the next call ends it.
         """
-        running = tuple(self._running.items())
+        running = tuple(each for each in self._running.items() if self._keeper.collects(each[0].shard_id))
         for _, (consumer, _) in running:
             consumer.hand_over()
         await asyncio.gather(*(self._end(task, self._grace(lease)) for lease, (_, task) in running))
         for lease in self._keeper.held:
-            if lease not in self._running:
+            if lease not in self._running and self._keeper.collects(lease.shard_id):
                 await self._keeper.release(lease)
 
     def kill(self) -> None:

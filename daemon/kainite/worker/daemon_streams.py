@@ -5,9 +5,11 @@ tells it (DescribeStreamSummary), unless the settings give the stream's ARN and 
 
 States of a stream: *named* (in the settings) → *open* (its id is known; leases of it are taken) → *dropped* (in the
 settings no longer). They change at the start, and where SIGHUP makes the daemon read its file again. At the start the
-daemon waits until every stream is open. A stream that is added to a running daemon is opened beside the work, and tried
-again until it is open or named no more; the others go on meanwhile. A dropped one stays known until the daemon ends:
-its children may still finish their calls.
+daemon waits while Kinesis is away; it ends where Kinesis refuses every stream. A stream that Kinesis refuses (it is
+misspelled or deleted, or may not be described), and one that is added to a running daemon, is opened beside the work,
+and tried again until it is open or named no more; the others are read meanwhile. Until then ``/health`` has a check
+with its name (:mod:`.stream_checks`). A dropped one stays known until the daemon ends: its children may still finish
+their calls.
 
 ============================================  ========================================================================
 a crash                                       leaves
@@ -25,7 +27,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NoReturn, TypeAlias
@@ -41,6 +43,7 @@ from kainite.kinesis.client import StreamClient
 from kainite.kinesis.named_streams import client_of
 from kainite.leases.streams import ReadStream, StreamsById
 from kainite.observe.meter import Meter
+from kainite.observe.metric import STREAMS_NOT_OPEN
 from kainite.settings import Settings
 from kainite.settings.several import each_stream, identity_of_several
 from kainite.worker.retrieval_mode import Sources, open_retrieval
@@ -51,7 +54,7 @@ BeginOfStream: TypeAlias = Callable[[StreamClient, Checkpoint, float | None], Aw
 """As :data:`~kainite.leases.streams.Begin`, of a given stream."""
 
 AGAIN_S: Final = 10.0
-"""Seconds until the next attempt to open a stream that was added to a running daemon."""
+"""Seconds until the next attempt to open a stream that a running daemon lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +103,28 @@ class DaemonStreams:
         self._open_one = lambda settings: open_one(settings, meter)
         self._open: dict[str, OpenStream] = {}  # by the name or ARN in the settings
         self._known: dict[str, OpenStream] = {}  # by id, dropped ones included
+        self._refused: dict[str, str] = {}  # why the latest attempt to open a stream failed, as the settings spell it
+        self._meter = meter
         self._changed = asyncio.Event()
 
     async def open(self, stop: asyncio.Event) -> None:
-        """Opens all streams of the settings; waits while Kinesis is away.
+        """Opens the streams of the settings; waits while Kinesis is away. :meth:`follow` tries those that it refuses.
 
         Raises:
             StoppedError: ``stop`` was set before.
-            StreamError: a stream does not exist, or may not be read.
+            StreamError: Kinesis refuses every stream: none exists, or none may be read.
         """
+        refused: StreamError | None = None
         for settings in each_stream(self._settings):
-            name = settings.stream.name
-            self._add(settings, await wait_out(partial(self._open_one, settings), stop, f"stream {name}"))
+            try:
+                opened = await wait_out(partial(self._open_one, settings), stop, f"stream {settings.stream.name}")
+            except StreamError as error:
+                refused = refused or error
+                self._refuse(settings, error)
+            else:
+                self._add(settings, opened)
+        if refused is not None and not self._open:
+            raise refused
 
     @property
     def name(self) -> str:
@@ -126,14 +139,36 @@ class DaemonStreams:
         """
         return {
             stream.client.id: ReadStream(
-                stream.client, stream.settings.stream, partial(begin, stream.client) if begin else None
+                stream.client,
+                stream.settings.stream,
+                partial(begin, stream.client) if begin and stream.settings.log.enabled else None,
+                collected=stream.settings.log.enabled,
             )
             for stream in self._open.values()
         }
 
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Returns why streams of the settings are not open, by the name or ARN in the settings."""
+        named = map(_spelled, each_stream(self._settings))
+        return {each: self._refused[each] for each in named if each in self._refused and each not in self._open}
+
+    def spelling(self, id: str) -> str:
+        """Returns the name or ARN in the settings of an open stream; its id where it is open no more."""
+        return next((spelled for spelled, stream in self._open.items() if stream.client.id == id), id)
+
     def all_open(self) -> bool:
         """Tells whether each stream that the settings name is open."""
         return all(_spelled(each) in self._open for each in each_stream(self._settings))
+
+    @property
+    def collected(self) -> frozenset[str]:
+        """Returns the streams of the settings that carry units of work, by the name or ARN in the settings."""
+        return frozenset(_spelled(each) for each in each_stream(self._settings) if each.log.enabled)
+
+    def collected_are_open(self) -> bool:
+        """Tells whether each stream that carries units of work is open."""
+        return self.collected <= self._open.keys()
 
     def of(self, shard: str) -> OpenStream:
         """Returns the stream of a shard that this daemon has read, by the shard's key."""
@@ -162,7 +197,7 @@ class DaemonStreams:
                 try:
                     stream = await asyncio.to_thread(self._open_one, settings)
                 except StreamError as error:
-                    event(logger, logging.ERROR, "stream not opened", stream=settings.stream.name, error=error)
+                    self._refuse(settings, error)
                     continue
                 # Its settings may have changed, and it may have been dropped, since.
                 now = {_spelled(each): each for each in each_stream(self._settings)}.get(_spelled(settings))
@@ -170,10 +205,16 @@ class DaemonStreams:
                     self._add(now, replace(stream, settings=now))
                     event(logger, logging.INFO, "stream opened", stream=stream.client.name, id=stream.client.id)
                     opened()
+            self._meter.observe(STREAMS_NOT_OPEN, len(self.refused))
             await wait_until_set(self._changed, math.inf if self.all_open() else AGAIN_S)
 
     def _add(self, settings: Settings, stream: OpenStream) -> None:
         self._open[_spelled(settings)] = self._known[stream.client.id] = stream
+        self._refused.pop(_spelled(settings), None)
+
+    def _refuse(self, settings: Settings, error: StreamError) -> None:
+        self._refused[_spelled(settings)] = str(error)
+        event(logger, logging.ERROR, "stream not opened", stream=settings.stream.name, error=error)
 
     # The log sees all streams as one (kainite.worker.units_of_work). These methods block, in any thread.
 

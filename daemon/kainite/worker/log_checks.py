@@ -1,4 +1,4 @@
-"""The checks on the log's units for ``/health``, in the process that owns the log."""
+"""The checks on the log for ``/health``: on its units in the process that owns it, on settings in another process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,25 @@ if TYPE_CHECKING:
 
 
 def checks_of(log: SharedLog | None, unit_timeout: float) -> tuple[Check, ...]:
-    """Returns the checks; none in a process that does not own the log, and knows no unit.
+    """Returns the checks; in a process that does not own the log, and knows no unit, only whether targets agree.
 
     Args:
         log: the log, once the process takes part in it.
         unit_timeout: seconds after which a unit that is not complete has waited long.
     """
-    if log is None or log.owner is None:
+    if log is None:
         return ()
+    if log.owner is None:
+        return _of_member(log)
     from kainite.verdict.units import unit_checks  # a daemon without a log starts without these modules
 
     return unit_checks(log.owner.summary(), epoch_ms(), unit_timeout)
+
+
+def _of_member(log: SharedLog) -> tuple[Check, ...]:
+    owner = log.other_targets()
+    if not owner:
+        return ()
+    from kainite.verdict.targets import differing_targets
+
+    return (differing_targets(owner),)

@@ -5,7 +5,8 @@ again that have had records last (:mod:`kainite.kinesis.read.polling`).
 
 While the lease table does not answer, the daemon reports nothing: shards may have ended since its last scan, and others
 begun. Its report would replace the reports of daemons whose scan is younger. Nor does it report while a stream that its
-settings name is not open, since it is misspelled, refused or not asked yet: a part of a unit may stand there.
+settings name is not open, since it is misspelled, refused or not asked yet: a part of a unit may stand there. Streams
+that carry no units of work are left out of all that.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ async def report_reading(
 
     Args:
         keeper, consumers, log: what is reported, and to whom.
-        all_open: tells whether each stream that the settings name is open.
+        all_open: tells whether each stream of the settings that carries units of work is open.
     """
     log.reading = partial(_reading, keeper, consumers, all_open)
     log.latest_reading.read_again = consumers.read_again
@@ -54,7 +55,8 @@ def _reading(keeper: LeaseKeeper, consumers: Consumers, all_open: Callable[[], b
     if shards is None or since_round is None or since_round > NEAR_S or not all_open():
         return None
     now = boot_seconds()
-    reached = {shard: reading.reached for shard, reading in consumers.readings().items()}
+    readings = consumers.readings().items()
+    reached = {shard: reading.reached for shard, reading in readings if keeper.collects(shard)}
     ages = {shard: now - far.until for shard, far in reached.items() if far.until is not None}
     tips = {shard: now - far.at_tip for shard, far in reached.items() if far.at_tip is not None}
     arrived = {shard: far.arrived_ms for shard, far in reached.items() if far.arrived_ms is not None}

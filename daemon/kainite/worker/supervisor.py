@@ -43,6 +43,7 @@ from kainite.leases.kcl3.membership import Membership
 from kainite.leases.keeper import LeaseKeeper
 from kainite.leases.stance import Stance
 from kainite.leases.table.lease_table import LeaseTable
+from kainite.observe.check import Check
 from kainite.observe.health import HealthLimits, LogMountState, WorkerFacts, judge
 from kainite.observe.meter import Meter
 from kainite.observe.publishing import publishing
@@ -62,6 +63,7 @@ from kainite.worker.output_stream import output_of
 from kainite.worker.reading_reports import report_reading
 from kainite.worker.settings_in_force import SettingsInForce
 from kainite.worker.shard_consumer import ConsumerParts
+from kainite.worker.stream_checks import stream_checks
 from kainite.worker.units_of_work import open_units_of_work, timed
 
 if TYPE_CHECKING:
@@ -114,6 +116,7 @@ class _Daemon:
         self._reload = reload
         self._dynamodb = aws.client("dynamodb", settings.aws)
         self._membership = Membership(self._dynamodb, settings.leases)
+        self._streams: DaemonStreams | None = None
         self._keeper: LeaseKeeper | None = None
         self._log: SharedLog | None = None
         self._consumers: Consumers | None = None
@@ -140,9 +143,21 @@ class _Daemon:
             backlog=log.backlog() if log else self._output.trouble if self._output else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
-            checks=checks_of(log, self._settings.current.uow.timeout),
+            checks=(*self._stream_checks(), *checks_of(log, self._settings.current.uow.timeout)),
             access=log.access.held.problem(time.time()) if log else "",
         )
+
+    def _stream_checks(self) -> tuple[Check, ...]:
+        settings, streams, keeper = self._settings.current, self._streams, self._keeper
+        if streams is None:
+            return ()
+        unsynced, foreign = (keeper.unsynced, keeper.foreign) if keeper is not None else ({}, {})
+        return tuple(
+            stream_checks(
+                streams.refused, unsynced, foreign, streams.spelling, boot_seconds(), settings.metrics.hung_after,
+                collected=streams.collected,
+            )
+        )  # fmt: skip
 
     def _log_state(self) -> LogMountState:
         if not self._settings.current.log.enabled:
@@ -170,7 +185,7 @@ class _Daemon:
     async def run(self, meter: Meter) -> None:
         """Runs until the daemon is told to stop."""
         settings = self._settings.current
-        streams = DaemonStreams(settings, meter)
+        streams = self._streams = DaemonStreams(settings, meter)
         await streams.open(self._stop)
         table = LeaseTable(self._dynamodb, settings.leases.table)
         begin = self._begin if settings.log.enabled else None
@@ -190,7 +205,8 @@ class _Daemon:
 
                 def parts(shard: str) -> ConsumerParts:
                     stream = streams.of(shard)
-                    now, collecting = stream.settings, partial(timed, units, stream.client.now) if units else None
+                    now = stream.settings
+                    collecting = partial(timed, units, stream.client.now) if units and now.log.enabled else None
                     return ConsumerParts(
                         stream.sources(now.child.protocol), keeper, now.stream, now.child, collecting, meter, output
                     )
@@ -258,7 +274,7 @@ async def _sharing(
         yield
         return
     tasks = (
-        group.create_task(report_reading(keeper, consumers, log, streams.all_open), name="reading reports"),
+        group.create_task(report_reading(keeper, consumers, log, streams.collected_are_open), name="reading reports"),
         group.create_task(give_back_while_cut_off(log, consumers), name="cut off"),
     )
     try:

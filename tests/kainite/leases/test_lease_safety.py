@@ -89,6 +89,7 @@ class Fleet(RuleBasedStateMachine):
         for key in ("a", "b"):
             self.table.put_new(Lease(key, checkpoint=TRIM_HORIZON))
         self.stored = {"a": TRIM_HORIZON, "b": TRIM_HORIZON}
+        self.under_way: list[Lease] = []
         self.workers = {
             name: Worker(name, self.table, skew) for name, skew in (("one", 0.0), ("two", 1e6), ("three", -1e6))
         }
@@ -139,6 +140,20 @@ class Fleet(RuleBasedStateMachine):
             if held.hand_over_by is not None and self.workers[name].held_leases.begin_release(held):
                 self.table.assign(held.lease, held.lease.owner or "")
                 self.workers[name].held_leases.end_release(held.shard_id)
+
+    @rule(name=NAMES)
+    def send_the_end_of_a_hand_over(self, name: str) -> None:
+        """Ends a hand-over by a call that arrives later; its sender does not wait for it any more."""
+        for held in self.workers[name].held_leases.all:
+            if held.hand_over_by is not None and self.workers[name].held_leases.begin_release(held):
+                self.under_way.append(held.lease)
+                self.workers[name].held_leases.end_release(held.shard_id)
+
+    @rule()
+    def receive_the_ends_of_hand_overs(self) -> None:
+        while self.under_way:
+            lease = self.under_way.pop()
+            self.table.assign(lease, lease.owner or "")
 
     @invariant()
     def one_believer(self) -> None:

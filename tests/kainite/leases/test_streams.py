@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from kainite.base.checkpoint import SHARD_END, Checkpoint
 from kainite.base.errors import LeaseTableError
+from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange, Shard
-from kainite.leases.streams import all_covered, of_streams, refuse_other_mode
+from kainite.leases.streams import ReadStream, all_covered, of_streams, refuse_other_mode, to_be_collected
 from kainite.leases.table.lease import Lease, from_item, to_item
+from kainite.settings import StreamSettings
 
 A, B = "123456789012:a:1", "123456789012:b:2"
 HALF = MAX_HASH_KEY // 2
@@ -62,6 +65,16 @@ def test_a_stream_of_others_counts_while_it_is_to_be_read() -> None:
     ended = [replace(lease, checkpoint=SHARD_END) for lease in (first, second)]
     assert not all_covered([first, *whole], (B,))
     assert all_covered([*ended, *whole], (B,))
+
+
+def test_a_plain_stream_does_not_count_and_one_of_others_does() -> None:
+    (first, _), whole = leases_of(A), leases_of(B)
+    client = cast(StreamClient, None)
+    plain = {A: ReadStream(client, StreamSettings(A), collected=False), B: ReadStream(client, StreamSettings(B))}
+
+    assert to_be_collected([first, *whole], plain) == (tuple(whole), frozenset({B}))
+    assert all_covered(*to_be_collected([first, *whole], plain)), "the plain stream's hole matters to no unit"
+    assert to_be_collected([first, *whole], {B: plain[B]}) == ((first, *whole), frozenset({B}))
 
 
 def test_a_table_of_the_other_mode_is_refused() -> None:

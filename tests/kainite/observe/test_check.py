@@ -23,6 +23,12 @@ def test_a_check_is_told_by_its_words() -> None:
     assert told == {"name": "owner", "level": "broken", "cause": "nobody", "remedy": "start one"}
 
 
+def test_a_check_is_read_from_its_words_and_from_those_of_another_release() -> None:
+    check = Check("owner", Level.BROKEN, "nobody", "start one")
+    assert Check.told(check.as_json()) == check
+    assert Check.told({"name": "owner", "level": "worse"}) == Check("owner", Level.UNKNOWN, "")
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(-1, "0.0 s"), (0.44, "0.4 s"), (75, "75 s"), (720, "12 min"), (12_600, "3.5 h")]
 )

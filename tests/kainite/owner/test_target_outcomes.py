@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -36,6 +37,19 @@ async def test_the_mount_notes_the_targets_once() -> None:
     async with owned_log(store, replace(SETTINGS, targets=NO_TARGETS), UowSettings()):
         pass
     assert load_state(store, "0").targets.assignment == NO_TARGETS
+
+
+async def test_the_mount_tells_when_it_changes_the_targets(caplog: pytest.LogCaptureFixture) -> None:
+    store, other = MemoryStore(), TableAssignment((("b", ("t", "u")), ("a", ())))
+    with caplog.at_level(logging.INFO):
+        for targets in (TWO, TWO, other):
+            async with owned_log(store, replace(SETTINGS, targets=targets), UowSettings()):
+                pass
+    told = [record for record in caplog.records if record.getMessage() == "targets changed"]
+
+    assert [record.levelno for record in told] == [logging.INFO, logging.WARNING]
+    fields = vars(told[1])["kainite_fields"]
+    assert (fields["before"], fields["tables_now"]) == ("the targets b, a", other.as_text())
 
 
 async def test_a_log_of_one_target_notes_nothing() -> None:

@@ -26,6 +26,13 @@ def test_the_most_exact_pattern_decides(table: str, target: str) -> None:
     assert TARGETS.target_of(table) == target
 
 
+def test_assignments_that_differ_have_different_digests() -> None:
+    other = TableAssignment((*TARGETS.patterns[:2], ("old", ("crm.old*",))))
+    digests = {each.digest for each in (TARGETS, other, NO_TARGETS, assignment_from(TARGETS.as_text()))}
+    assert len(digests) == 3
+    assert NO_TARGETS.digest == ""
+
+
 def test_a_table_may_belong_to_no_target() -> None:
     assert TableAssignment((("crm", ("crm.*",)),)).target_of("orders") is None
 

@@ -9,7 +9,7 @@ import pytest
 from kainite.base.errors import SettingsError
 from kainite.settings import InitialPosition, Retrieval, Settings, load
 from kainite.settings.loading.reload import changes, in_force
-from kainite.settings.several import each_stream
+from kainite.settings.several import each_stream, is_collected, plain_streams
 
 ARN = "arn:aws:kinesis:eu-west-1:123456789012:stream/pay.ments"
 
@@ -38,6 +38,19 @@ def test_each_stream_has_its_own_keys_and_else_those_of_all(tmp_path: Path) -> N
     assert payments.stream.retrieval is Retrieval.POLLING
 
 
+def test_a_stream_without_units_of_work_is_plain_beside_others(tmp_path: Path) -> None:
+    settings = read(tmp_path, "unitsOfWork = true", "stream.pay.ments.unitsOfWork = false")
+    orders, payments = "1:orders:5:shardId-0", f"{ARN.split(':')[4]}:pay.ments:5:shardId-0"
+
+    assert [each.log.enabled for each in each_stream(settings)] == [True, False]
+    assert plain_streams(settings) == (ARN,)
+    assert [is_collected(settings, shard) for shard in (orders, payments, "1:pay.ments:5:shardId-0")] == [
+        True, False, True,
+    ]  # fmt: skip
+    none = read(tmp_path)
+    assert (plain_streams(none), is_collected(none, orders)) == ((), False)
+
+
 def test_one_stream_is_as_ever(tmp_path: Path) -> None:
     path = tmp_path / "app.properties"
     path.write_text("applicationName = app\nexecutableName = a\nstreamName = orders\n")
@@ -54,6 +67,11 @@ def test_one_stream_is_as_ever(tmp_path: Path) -> None:
         ("stream.order.maxRecords = 8", "order is not in streamNames"),
         ("stream.orders.maxRecords = many", "stream.orders.maxRecords: must be a whole number"),
         (f"fanoutConfig.consumerArn = {ARN}/consumer/c:1", "is a consumer of one stream"),
+        ("stream.orders.unitsOfWork = true", "stream.orders.unitsOfWork needs unitsOfWork=true"),
+        (
+            "unitsOfWork = true\nstream.orders.unitsOfWork = false\nstream.pay.ments.unitsOfWork = false",
+            "false for each stream of streamNames",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_refused(tmp_path: Path, line: str, said: str) -> None:

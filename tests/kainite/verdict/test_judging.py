@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,6 +70,9 @@ TABLE: list[tuple[str, Facts, ExitStatus, str, str]] = [
     ("no lease", well(leases=LeaseFacts()), ExitStatus.BROKEN, "lease table: it has no lease", "kainite run"),
     ("daemon", well(daemons=(daemon(told(), problems=["the lease table has not answered for 99 s"]),)),
      ExitStatus.DEGRADED, "the lease table has not answered for 99 s", "http://h:1/health"),
+    ("other targets", replace(with_summary(assigned="theirs"), assigned="mine"), ExitStatus.DEGRADED,
+     "targets: worker w, which owns the log, has other targets", "kainite run -p app.properties --check"),
+    ("the same targets", replace(with_summary(assigned="mine"), assigned="mine"), ExitStatus.HEALTHY, "", ""),
     ("daemon away", well(daemons=(DaemonFacts("h:1", error="refused"),)), ExitStatus.HEALTHY, "", ""),
     ("duty in error", with_duty(DutyStatus.ERROR, error="exit status 3"), ExitStatus.BROKEN,
      "duty extract: exit status 3", "kainite fleet start -p app.properties extract"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,6 +44,15 @@ def without_log(**fields: Any) -> Facts:
 )
 def test_a_shard_is_told_by_what_knows_most_of_it(facts: Facts, state: str, level: Level) -> None:
     assert only(facts) == (state, level)
+
+
+def test_the_log_tells_nothing_of_a_plain_streams_shard() -> None:
+    """Holds though the log's worst shard is read: the summary names no shard that carries no units."""
+    shard = f"1:pay:5:{SHARD}"
+    known = well(leases=LeaseFacts((row(shard),)), streams=("orders", "pay"), plain=("pay",))
+
+    assert only(known) == ("held", Level.UNKNOWN)
+    assert only(replace(known, plain=())) == ("being read", Level.OK)
 
 
 def test_finished_shards_are_left_out_and_shards_without_a_lease_are_told() -> None:

@@ -168,6 +168,9 @@ class Leases:
         self.events.put_nowait(Gained(lease))
         return lease
 
+    def collects(self, shard: str) -> bool:
+        return shard != "plain"
+
     async def next_event(self) -> LeaseEvent:
         return await self.events.get()
 
@@ -210,6 +213,17 @@ async def without_children(monkeypatch: pytest.MonkeyPatch, world: World) -> Asy
         for consumer in MADE.values():
             consumer.told.set()
             consumer.may_end.set()
+
+
+async def test_shards_without_units_of_work_are_not_given_back(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    async with without_children(monkeypatch, world) as (leases, consumers):
+        leases.gain(FIRST)
+        plain = leases.gain("plain")
+        await until(lambda: {FIRST, "plain"} <= MADE.keys())
+        MADE[FIRST].may_end.set()
+        await asyncio.wait_for(consumers.give_back(), LIMIT)
+        assert leases.held == (plain,)
+        assert not MADE["plain"].told.is_set()
 
 
 async def test_a_consumer_that_starts_while_leases_are_given_back_keeps_its_lease_until_it_is_told_to_end(

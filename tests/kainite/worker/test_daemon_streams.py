@@ -19,6 +19,7 @@ from kainite.kinesis.client import StreamClient
 from kainite.kinesis.read.record_batch import RecordBatch
 from kainite.leases.streams import StreamsById
 from kainite.observe.meter import SILENT, Meter
+from kainite.observe.metric import STREAMS_NOT_OPEN, Metric
 from kainite.settings import ChildProtocol, Settings, load
 from kainite.worker import daemon_streams
 from kainite.worker.daemon_streams import DaemonStreams, OpenStream, open_stream
@@ -88,6 +89,17 @@ async def following(streams: DaemonStreams) -> AsyncIterator[list[str]]:
             await task
 
 
+class Told:
+    """Takes how many streams are not open."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def observe(self, metric: Metric, value: float, shard: str | None) -> None:
+        if metric is STREAMS_NOT_OPEN:
+            self.values.append(value)
+
+
 def named(read: StreamsById) -> dict[str, str]:
     """Returns the ids of streams, by their names."""
     return {stream.client.name: id for id, stream in read.items()}
@@ -98,7 +110,7 @@ def said(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, Any]]
 
 
 class TestAtTheStart:
-    """All streams of the settings are opened, or the start ends."""
+    """The streams of the settings are opened, as far as Kinesis does not refuse them."""
 
     async def test_one_stream_has_no_id_and_its_own_identity(self, app: Application) -> None:
         app.create(app.orders)
@@ -139,7 +151,9 @@ class TestAtTheStart:
     async def test_each_stream_has_its_own_settings_and_notes_its_own_beginning(self, app: Application) -> None:
         app.create(app.orders, app.payments)
         settings = app.settings(
-            app.orders, app.payments, more=["maxRecords = 7", f"stream.{app.payments}.maxRecords = 8"]
+            app.orders,
+            app.payments,
+            more=["unitsOfWork = true", "maxRecords = 7", f"stream.{app.payments}.maxRecords = 8"],
         )
         noted: list[tuple[str, Checkpoint, float | None]] = []
 
@@ -153,9 +167,43 @@ class TestAtTheStart:
         assert [await stream.begin(LATEST, None) for stream in read if stream.begin is not None] == [17.0, 17.0]
         assert noted == [(app.orders, LATEST, None), (app.payments, LATEST, None)]
 
-    async def test_a_stream_that_does_not_exist_ends_the_start(self, app: Application) -> None:
+    async def test_no_unit_waits_for_a_plain_stream(self, app: Application) -> None:
         app.create(app.orders)
-        with pytest.raises(StreamError, match=app.payments):
+        settings = app.settings(
+            app.orders, app.payments, more=["unitsOfWork = true", f"stream.{app.payments}.unitsOfWork = false"]
+        )
+
+        async def begin(stream: StreamClient, initial: Checkpoint, time: float | None) -> float:
+            return 17.0
+
+        streams = await opened(settings)
+        assert (streams.all_open(), streams.collected_are_open()) == (False, True)
+        assert streams.collected == {app.orders}
+        app.create(app.payments)
+        read = (await opened(settings)).read(begin).values()
+        assert [(stream.collected, stream.begin is not None) for stream in read] == [(True, True), (False, False)]
+
+    async def test_a_stream_that_does_not_exist_ends_no_start_and_is_opened_when_it_is_there(
+        self, app: Application, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(daemon_streams, "AGAIN_S", 0.01)
+        app.create(app.payments)
+        sink = Told()
+        streams = DaemonStreams(app.settings(app.orders, app.payments), Meter(sink))
+        await streams.open(asyncio.Event())
+
+        assert (streams.name, streams.all_open()) == (app.payments, False)
+        assert streams.identity() == "several streams in us-east-1"
+        assert [told["stream"] for told in said(caplog, "stream not opened")] == [app.orders]
+        assert app.orders in streams.refused[app.orders]
+        async with following(streams) as told:
+            await until(lambda: sink.values == [1.0] * len(sink.values) != [])
+            app.create(app.orders)
+            await until(lambda: told and sink.values[-1] == 0.0)
+        assert (streams.all_open(), streams.refused) == (True, {})
+
+    async def test_where_no_stream_exists_the_start_ends(self, app: Application) -> None:
+        with pytest.raises(StreamError, match=app.orders):
             await opened(app.settings(app.orders, app.payments))
 
     async def test_it_waits_while_kinesis_is_away(
@@ -250,11 +298,14 @@ class TestAnotherFile:
             streams.apply(app.settings(app.orders, late, app.payments))
             await until(lambda: len(said(caplog, "stream not opened")) > 1)
             assert (told, streams.all_open()) == ([f"{app.orders}, {app.payments}"], False)
+            assert streams.refused.keys() == {late}
             app.create(late)
             await until(lambda: len(told) > 1)
-            assert streams.all_open()
+            assert (streams.all_open(), streams.refused) == (True, {})
 
         assert {failed["stream"] for failed in said(caplog, "stream not opened")} == {late}
+        assert {streams.spelling(id) for id in streams.read(None)} == {app.orders, app.payments, late}
+        assert streams.spelling("another") == "another"
         assert named(streams.read(None)).keys() == {app.orders, app.payments, late}
 
     async def test_one_that_cannot_be_opened_is_tried_no_more_when_it_is_dropped(
@@ -266,7 +317,9 @@ class TestAnotherFile:
         async with following(streams) as told:
             streams.apply(app.settings(app.orders, unique("never")))
             await until(lambda: said(caplog, "stream not opened"))
+            assert len(streams.refused) == 1
             streams.apply(both)
+            assert streams.refused == {}
             await until(lambda: told)
             caplog.clear()
             streams.apply(one)

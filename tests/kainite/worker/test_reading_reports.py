@@ -45,8 +45,12 @@ class Daemon:
     def read_again(self) -> None:
         """Does nothing: no reader is there."""
 
+    def collects(self, shard: str) -> bool:
+        return shard != "plain"
+
     def readings(self) -> dict[str, Reading]:
-        return {"s0": Reading(Reached(self.until, 1_700, 48.0)), "s1": Reading(Reached())}
+        plain = Reading(Reached(self.until, 1_900, 48.0))
+        return {"s0": Reading(Reached(self.until, 1_700, 48.0)), "s1": Reading(Reached()), "plain": plain}
 
     def report(self, report: ReadingReport) -> None:
         self.reports.append(report)

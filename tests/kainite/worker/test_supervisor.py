@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -377,11 +378,38 @@ async def test_its_endpoint_tells_what_was_processed_and_how_each_shard_is(world
     with daemon(path):
         await until(lambda: "checkpoint" in actions(world, FIRST))
         await until(lambda: actions(world, SECOND) == ["initialize"])
-        port = int((world.tmp / "stderr").read_text().partition("endpoint ready")[2].partition("port=")[2].split()[0])
+        port = port_of_the_endpoint(world)
         counted = f'kainite_records_processed_total{{shard="{FIRST}"}} 2.0'
         await until(lambda: counted in page(port, "/metrics"))
         health = json.loads(page(port, "/health"))
     assert {FIRST, SECOND} == {shard["shard"] for shard in health["shards"]}
+
+
+async def test_a_stream_that_does_not_exist_is_a_check_and_the_other_is_read(world: World, moto_endpoint: str) -> None:
+    streams = {"streamName": "", "streamNames": f"{world.name}, misspelled", "metricsPort": "0"}
+    with daemon(properties(world, moto_endpoint, shell(world, {}), **streams)):
+        await until(lambda: "daemon ready" in (world.tmp / "stderr").read_text())
+        port = port_of_the_endpoint(world)
+        await until(lambda: len(health_in_trouble(port)["shards"]) == 2)
+        await until(lambda: "kainite_streams_not_open 1.0" in page(port, "/metrics"))
+        health = health_in_trouble(port)
+    (check,) = health["checks"]
+    assert (check["name"], check["level"]) == ("stream misspelled", "broken")
+    assert check["cause"] in health["problems"]
+
+
+def health_in_trouble(port: int) -> dict[str, Any]:
+    """Returns what ``/health`` says with the status 503."""
+    with pytest.raises(urllib.error.HTTPError) as raised:
+        page(port, "/health")
+    with raised.value as answer:
+        found: dict[str, Any] = json.loads(answer.read())
+    return found
+
+
+def port_of_the_endpoint(world: World) -> int:
+    said = (world.tmp / "stderr").read_text()
+    return int(said.partition("endpoint ready")[2].partition("port=")[2].split()[0])
 
 
 async def test_a_missing_program_fails_the_start(world: World, moto_endpoint: str) -> None:

@@ -93,6 +93,8 @@ class Renewer:
             LeaseTableError: the table was not written; the leader or the failover time ends the hand-over.
         """
         async with writing(self._held_leases, held):
+            if held.doubtful:  # the end of a hand-over is written only onto the counter that this worker knows
+                await self._write_renewal(held)
             following = held.lease.owner
             if following is None or held.lease.checkpoint_owner is None or not self._held_leases.begin_release(held):
                 return False
@@ -130,16 +132,19 @@ class Renewer:
         except LeaseTableUnavailableError as error:
             event(logger, logging.WARNING, "lease not handed over", shard=held.shard_id, error=error)
 
-    async def _renew(self, held: HeldLease) -> None:
+    async def _write_renewal(self, held: HeldLease) -> None:
         def renew(doubtful: bool) -> Lease | None:
             return self._table.renew(held.lease, doubtful=doubtful, throughput=held.throughput)
 
+        await write(self._held_leases, held, renew, self._clock)
+
+    async def _renew(self, held: HeldLease) -> None:
         try:
             async with writing(self._held_leases, held):
                 age, failover = self._held_leases.age(held), self._settings.leases.failover
                 # While this waited for the lock, a checkpoint has renewed the lease, or it was lost or expired.
                 if held in self._held_leases and renewal_interval(failover) / 2 <= age < failover:
-                    await write(self._held_leases, held, renew, self._clock)
+                    await self._write_renewal(held)
         except LeaseTableUnavailableError as error:
             event(logger, logging.WARNING, "lease not renewed", shard=held.shard_id, error=error)
         if self._held_leases.seconds_left(held) <= 0:

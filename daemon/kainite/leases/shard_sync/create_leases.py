@@ -17,7 +17,8 @@ records are never read. So before a first lease is created here, the log's begin
 or after it, gets a lease, or descends from one that does. That holds for every listing that is made later, by any
 worker, whatever happens in between. Of several streams, the log is also told of those at TRIM_HORIZON: from then on no
 unit ends before the stream is read, though workers with an older settings file do not know it
-(:mod:`kainite.log.collecting.reported_shards`).
+(:mod:`kainite.log.collecting.reported_shards`). Where a Java worker creates the leases, other workers tell the log
+before (:mod:`.schedule`).
 """
 
 from __future__ import annotations
@@ -72,14 +73,24 @@ async def create_missing(
     shards = await asyncio.to_thread(_listed, stream, settings, first=not leases)
     wanted = missing_leases(shards, checkpoints, initial)
     if begin is not None and initial == TRIM_HORIZON and stream.id and initial in wanted.values():
-        await begin(initial, None)
+        await note_beginning(settings, begin)
     elif begin is not None and initial != TRIM_HORIZON and initial in wanted.values():
-        begun = await begin(initial, _timestamp(settings) if initial == AT_TIMESTAMP else None)
+        begun = await note_beginning(settings, begin)
         since = await asyncio.to_thread(stream.list_shards, from_timestamp=begun)
         shards = await asyncio.to_thread(_listed, stream, settings, first=not leases)
         wanted = missing_leases(shards, checkpoints, initial, {shard.id for shard in since})
     await asyncio.to_thread(_create, table, shards, wanted)
     return shards
+
+
+async def note_beginning(settings: StreamSettings, begin: Begin) -> float:
+    """Returns the log's beginning of a stream when it is durable, as ``begin`` does, and raises what that raises.
+
+    Raises:
+        SettingsError: as :func:`create_missing`.
+    """
+    initial = Checkpoint(settings.initial_position)
+    return await begin(initial, _timestamp(settings) if initial == AT_TIMESTAMP else None)
 
 
 async def create_child_leases(

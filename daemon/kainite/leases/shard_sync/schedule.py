@@ -11,23 +11,29 @@ A worker's first run is a full shard sync, if it leads or the table is empty, un
 sync; the conditional creation makes the wait needless. Where leases are assigned (KCL 3), only completed leases are
 deleted here. A stream that is added to the settings gets its first sync at once.
 
+A worker that does not lead creates no leases. With units of work it notes in the log that a stream of its settings
+without leases is awaited, as the leader does before it creates some: the leader may be a Java worker, which tells the
+log nothing (docs/kcl.md, *Several streams*).
+
 A failing ListShards, or a log that does not note its beginning, does not keep a worker from taking leases, nor other
 streams from being synced. The call is repeated soon, some times, and then at the next run. Only with an empty table,
 where there is nothing to take, the caller gets the error. Among several streams that holds for a stream that is gone or
-refused, too: the others go on.
+refused, too: the others go on. :attr:`ShardSyncSchedule.unsynced` tells which streams fail, for ``/health``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from kainite.base.errors import LogUnavailableError, StreamError
 from kainite.base.logs import event
 from kainite.leases.holding.held_leases import CurrentSettings
 from kainite.leases.shard_sync.cleanup import completed, delete_leases
+from kainite.leases.shard_sync.create_leases import note_beginning
 from kainite.leases.shard_sync.former_streams import FormerStreams
 from kainite.leases.shard_sync.stream_sync import StreamSync
 from kainite.leases.stance import Stance
@@ -42,6 +48,21 @@ logger = logging.getLogger(__name__)
 _Failure: TypeAlias = StreamError | LogUnavailableError
 
 
+@dataclass(frozen=True, slots=True)
+class UnsyncedStream:
+    """A stream whose leases the latest sync has failed for.
+
+    Attributes:
+        cause: why.
+        since: when the first one of these failures was, by the clock of the schedule.
+        passes: whether the same call may succeed later.
+    """
+
+    cause: str
+    since: float
+    passes: bool
+
+
 class ShardSyncSchedule:
     """Runs shard sync, audit and cleanup when they are due. One call of :meth:`run_due` at a time.
 
@@ -52,6 +73,10 @@ class ShardSyncSchedule:
         clock: seconds, never running backwards.
         meter: takes the metrics.
         keep_unread: as :class:`~kainite.leases.shard_sync.former_streams.FormerStreams` takes it.
+
+    Attributes:
+        unsynced: the streams whose latest sync by this worker has failed, by their ids; only the worker that leads
+            syncs any.
     """
 
     def __init__(
@@ -73,6 +98,7 @@ class ShardSyncSchedule:
         self._former = FormerStreams(table, keep_unread, clock)
         self._failures = 0
         self._due = clock()
+        self.unsynced: Mapping[str, UnsyncedStream] = {}
 
     @property
     def due(self) -> float:
@@ -119,7 +145,9 @@ class ShardSyncSchedule:
         if not leads:
             for sync in self._syncs.values():
                 sync.rest()
-            return bool(keys), None
+            self.unsynced = {}
+            cut_off = self._stance() is Stance.ABSTAIN
+            return bool(keys), None if cut_off else await self._await_unleased(leases, streams)
         changed, failure = await self._sync(leases, streams)
         self._tell()
         if any(streams):
@@ -130,6 +158,8 @@ class ShardSyncSchedule:
     async def _sync(self, leases: Sequence[Lease], streams: StreamsById) -> tuple[bool, _Failure | None]:
         changed: bool = False
         failure: _Failure | None = None
+        before, unsynced = self.unsynced, dict[str, UnsyncedStream]()
+        self.unsynced = unsynced
         for stream, read in streams.items():
             mine, clean_up = of_streams(leases, (stream,)), self._settings.leases.cleanup_completed
             try:
@@ -138,7 +168,20 @@ class ShardSyncSchedule:
                 if not error.retryable and not stream:
                     raise
                 failure = failure or error
+                since = before[stream].since if stream in before else self._clock()
+                unsynced[stream] = UnsyncedStream(str(error), since, error.retryable)
         return changed, failure
+
+    async def _await_unleased(self, leases: Sequence[Lease], streams: StreamsById) -> _Failure | None:
+        """Has the log await each stream among several that has no lease; returns why it does not, if so."""
+        leased = {lease.stream for lease in leases}
+        try:
+            for stream, read in streams.items():
+                if stream and stream not in leased and read.begin is not None:
+                    await note_beginning(read.settings, read.begin)
+        except (StreamError, LogUnavailableError) as error:
+            return error
+        return None
 
     def _tell(self) -> None:
         audits = [sync.audit for sync in self._syncs.values() if sync.audit is not None]

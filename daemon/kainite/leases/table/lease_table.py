@@ -13,7 +13,8 @@ Differences from KCL:
 
 * A write whose answer was lost is recognised for checkpoints too, not only for renewals.
 * Scans are strongly consistent.
-* A release has the counter in its condition: one that arrives late frees no lease that was taken again.
+* A release, and the end of a hand-over, have the counter in their condition: one that arrives late neither frees a
+  lease that was taken again, nor ends a later hand-over between the same two workers while the former owner reads.
 * A counter that moved by one under the same owner counts as such a write only when an answer was in fact lost. KCL
   always assumes so, and two workers under one id then go on side by side for ever.
 """
@@ -30,7 +31,7 @@ from kainite.leases.table.calls import TableCalls
 from kainite.leases.table.create import create_table
 from kainite.leases.table.lease import Lease, from_item, is_lease, shard_ids, to_item
 from kainite.leases.table.request import MOVED_TO
-from kainite.leases.table.request_calls import EXISTS, RequestCalls, as_read, owners_as_read
+from kainite.leases.table.request_calls import EXISTS, RequestCalls, as_read
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -185,8 +186,11 @@ class LeaseTable:
         return self._try(lease.key, update, condition, values)
 
     def assign(self, lease: Lease, worker: str) -> Lease | None:
-        """Makes ``worker`` the owner and ends a hand-over; returns None when the owners have changed since the read."""
-        condition, values = owners_as_read(lease)
+        """Makes ``worker`` the owner and ends a hand-over; returns None when the lease was written since it was read.
+
+        A renewal whose answer was lost counts as such a write: renew once more before.
+        """
+        condition, values = as_read(lease)
         values |= {":new": text(worker), ":one": number(1)}
         update = "SET leaseOwner = :new REMOVE checkpointOwner ADD leaseCounter :one, ownerSwitchesSinceCheckpoint :one"
         return self._try(lease.key, update, condition, values)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from kainite.base.checkpoint import SHARD_END
@@ -30,12 +30,13 @@ from kainite.base.outage import OutageNotes
 from kainite.base.retry import AWS_BACKOFF
 from kainite.base.time_limit import time_limit
 from kainite.base.waiting import wait_until_set
+from kainite.leases.foreign_streams import ForeignStream, foreign_streams
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
 from kainite.leases.holding.renewer import MARGIN
 from kainite.leases.lineage import may_start
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
-from kainite.leases.streams import all_covered, of_streams, refuse_other_mode
+from kainite.leases.streams import all_covered, of_streams, refuse_other_mode, to_be_collected
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.leases.taking.choice import (
@@ -108,12 +109,14 @@ class LeaseTaker:
         self._last_round_at: float | None = None
         self._stopped = False
         self.to_be_read: frozenset[str] | None = None
-        """The shards whose leases were not at SHARD_END at the last scan, whoever held them.
+        """The shards whose leases were not at SHARD_END at the last scan, whoever held them; none of plain streams.
 
         None before the first scan, since a stream was added, and while these leases leave hash keys of a stream
         uncovered: leases are still to be created.
         """
         self._behind_parents: frozenset[str] = frozenset()
+        self.foreign: Mapping[str, ForeignStream] = {}
+        """The streams that other workers read and the settings do not name, as of the last scan, by their ids."""
 
     @property
     def seconds_since_round(self) -> float | None:
@@ -180,10 +183,14 @@ class LeaseTaker:
     async def _scan(self) -> tuple[Lease, ...]:
         leases = await asyncio.to_thread(self._table.scan)
         self._seen = observe_leases(self._seen, leases, self._clock())
-        active = [lease for lease in leases if lease.checkpoint != SHARD_END]
-        streams = self._settings.streams
+        streams, settings = self._settings.streams, self._settings.leases
+        self.foreign = foreign_streams(
+            self.foreign, leases, self._seen, streams, settings.worker_id, settings.failover, self._clock()
+        )
         refuse_other_mode(self._table.name, leases, streams)
-        covered = all_covered(leases, streams)
+        counted, collected = to_be_collected(leases, streams)
+        active = [lease for lease in counted if lease.checkpoint != SHARD_END]
+        covered = all_covered(counted, collected)
         self.to_be_read = frozenset(lease.key for lease in active) if covered else None
         keys = {lease.key for lease in active}
         self._behind_parents = frozenset(lease.key for lease in active if not lease.parents.isdisjoint(keys))

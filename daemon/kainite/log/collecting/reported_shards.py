@@ -7,7 +7,8 @@ anything if it has not read the changed file. Two things keep the stream among t
 
 * Before its first lease is created, the log notes that the stream is *awaited*
   (:attr:`~kainite.log.state.folded.FoldedLog.awaited`), which is durable. An awaited stream counts, with a shard that
-  nobody reads.
+  nobody reads. Who creates leases notes it, and each daemon that knows the stream and finds no lease of it: a Java
+  worker that leads notes nothing.
 * The shards of a stream that any report has named stay, until no report has named it for :data:`STALE_S`.
 
 A daemon reports only while the leases of each stream that it finds in the table leave out no hash key
@@ -26,7 +27,9 @@ shards that :meth:`ReportedShards.after` returns, so the watermark does not pass
 =================================================  ==================================================================
 a crash, or another owner                          leaves
 =================================================  ==================================================================
-before ``started`` is durable                      no lease of the stream: its creator waits for the note
+before ``started`` is durable                      no lease of the stream: its creator waits for the note. Where a
+                                                   Java worker has created some before, reports of scans from before
+                                                   them do not name the stream, and units may end without it
 when it is durable, before all leases are made     the stream awaited, whoever owns the log, and whatever files the
                                                    daemons have read, until a daemon with the new file creates the rest
 when all leases are made, before a report names    the stream awaited; the next report with it names its shards

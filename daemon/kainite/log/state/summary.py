@@ -119,6 +119,7 @@ class LogSummary(msgspec.Struct, frozen=True, array_like=True):
         unread: of these, the ones that are read least far.
         paused: who has paused applying, since when and why, shortened; empty while units are applied.
         targets: several targets; none where there is one, and then no field in HEAD.
+        assigned: the digest of which target each table belongs to; empty where there is one target.
     """
 
     at_ms: int
@@ -141,6 +142,7 @@ class LogSummary(msgspec.Struct, frozen=True, array_like=True):
     unread: tuple[ShardFigure, ...] = ()
     paused: str = ""
     targets: tuple[TargetFigure, ...] = ()
+    assigned: str = ""
 
     @property
     def dispatched(self) -> int:
@@ -163,7 +165,7 @@ class OwnersFigures:
 def as_text(summary: LogSummary) -> str:
     """Returns a summary as it stands in HEAD."""
     text = msgspec.json.encode(summary).decode()
-    return text if summary.targets else text.removesuffix(",[]]") + "]"
+    return text if summary.targets else text.removesuffix(',[],""]') + "]"
 
 
 def from_text(text: str) -> LogSummary | None:
@@ -201,6 +203,7 @@ def summary_of(state: FoldedLog, figures: OwnersFigures) -> LogSummary:
         unread=tuple(unread[:MOST_SHARDS]),
         paused=_short(paused_in_words(pause)) if (pause := state.operations.pause) is not None else "",
         targets=tuple(TargetFigure(name, *figures) for name, figures in state.targets.counts().items()),
+        assigned=state.targets.assignment.digest,
     )
 
 

@@ -10,6 +10,7 @@ from kainite.base.errors import LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.process_identity import ProcessIdentity
 from kainite.log.contract import LogHead, LogStore
+from kainite.log.state.summary import from_text
 from kainite.owner.mount import LeaseWatch, holder_of, seconds_held
 from kainite.peers import address as addresses
 from kainite.peers.sharing.membership import HeadSeen, HeadUnread
@@ -43,6 +44,7 @@ class HeadLook:
         watch: measures the owner's lease.
         present_log: is told whether an owner lives elsewhere.
         told: logs warnings.
+        assigned: the digest of the targets in this process's settings.
     """
 
     store: LogStore
@@ -52,6 +54,7 @@ class HeadLook:
     watch: LeaseWatch
     present_log: PresentLog
     told: ToldOnce
+    assigned: str = ""
     _head: LogHead | None = None  # as it was seen last
     _warned: bool = False
 
@@ -71,6 +74,16 @@ class HeadLook:
         head = self._head
         return head.address if head is not None and not self._is_mine(head) else ""
 
+    def other_targets(self) -> str:
+        """Returns the worker id of an owner in another process whose settings have other targets; empty for none."""
+        head = self._head
+        return (head.owner or "") if head is not None and self._differs(head) else ""
+
+    def _differs(self, head: LogHead) -> bool:
+        """Tells whether the owner, or the last one, has other targets, as far as it has told."""
+        summary = None if self._is_mine(head) else from_text(head.summary)
+        return summary is not None and summary.assigned != self.assigned
+
     def _seen(self, head: LogHead) -> HeadSeen:
         left = seconds_held(head, self.worker, self.watch, self.process)
         self.present_log.held_elsewhere = left > 0
@@ -81,7 +94,7 @@ class HeadLook:
             self._warned = True
             event(_logger, logging.ERROR, "another daemon runs under this worker id: give each its own workerId",
                   worker=self.worker, holder=holder_of(head))  # fmt: skip
-        return HeadSeen(head.generation, left <= 0, reachable)
+        return HeadSeen(head.generation, left <= 0, reachable, self._differs(head))
 
     def _is_mine(self, head: LogHead) -> bool:
         return head.process == self.process.as_text()

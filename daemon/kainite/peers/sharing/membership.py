@@ -39,6 +39,9 @@ CONNECTING,     HEAD is free                            CLAIMING, without the co
 FOLLOWING
 CONNECTING,     HEAD names another generation           CONNECTING, to that one; without an address SEEKING, after a
 FOLLOWING                                               pause
+SEEKING,        HEAD is free, or its owner's port       SEEKING, after a pause, GIVE_WAY times running (below)
+CONNECTING,     refused, and the last owner's targets
+FOLLOWING       were others than this member's
 CONNECTING,     HEAD is held as before, or not read     the same
 FOLLOWING
 any             stop                                    STOPPED
@@ -50,6 +53,11 @@ broken network may refuse too, and two members that refuse each other would fenc
 believes a refusal once: after it was fenced in a reign that began with a refusal, it waits for the lease, until
 some owner has welcomed it (then its network works). Each member makes at most one such claim between two welcomes, so
 with N members that reach nobody there are at most N claims, and then the last owner's heartbeats keep all others out.
+
+**Why a member with other targets gives way.** Members whose settings files assign tables to targets otherwise would
+take turns in noting their own assignment in the log, with each change of owners. So such a member first leaves the log
+to those who agree with it, for :data:`GIVE_WAY` looks. Where nobody else claims, it does: its file is the newer one, or
+the only one.
 
 **What a crash leaves.** Nothing of this is durable. A member that dies as SEEKING, CONNECTING or FOLLOWING leaves
 nothing. One that dies as CLAIMING or OWNING leaves a HEAD that others claim: at once where they can tell that the
@@ -74,6 +82,9 @@ SEEK_BACKOFF: Final = Backoff((0.02, 0.05, 0.1, 0.2, 0.5, 1.0), jitter=0.5)
 STAND_BACK: Final = 4
 """For so many looks of the others a member that has handed the log over leaves it to them."""
 
+GIVE_WAY: Final = 4
+"""For so many looks of the others a member whose targets are not the log's leaves the log to them."""
+
 
 class MemberState(Enum):
     SEEKING = auto()
@@ -95,11 +106,13 @@ class HeadSeen:
         generation: the generation of the owner; 0 for a partition that was never mounted.
         free: whether the partition may be claimed now, for reasons other than a refused connection.
         address: the address at which this process reaches the owner; None when it does not reach the owner.
+        differs: whether the owner, or the last one, has other targets than this process.
     """
 
     generation: int
     free: bool
     address: OwnerAddress | None = None
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +210,7 @@ class Member:
         self._gone: int | None = None  # a generation whose owner refused a connection
         self._claimed_gone = False  # whether the present reign began with a refusal
         self._trusts = True  # whether a refusal is believed
+        self._gave_way = 0  # looks at which the partition could have been claimed, since the last welcome or mount
 
     def begin(self) -> tuple[Action, ...]:
         return (Look(0.0),)
@@ -235,7 +249,7 @@ class Member:
 
     def _enter(self, state: MemberState) -> None:
         self.state = state
-        self._failures = 0
+        self._failures = self._gave_way = 0
 
     def _seek(self, pause: float | None = None) -> tuple[Action, ...]:
         self.state = MemberState.SEEKING
@@ -254,6 +268,9 @@ class Member:
         following = self.state in _WITH_OWNER
         refused = head.generation == self._gone
         if head.free or refused:
+            if head.differs and self._gave_way < GIVE_WAY:
+                self._gave_way += 1
+                return (*((Leave(),) if following else ()), *self._seek(max(self._watch, self._wait)))
             self.state = MemberState.CLAIMING
             self._claimed_gone = refused and not head.free
             self._gone = None

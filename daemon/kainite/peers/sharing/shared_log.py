@@ -99,7 +99,7 @@ class SharedLog:
         self.reception = Reception(self.name, self, clock, meter, holders)
         """The members, followers and others that are connected to this process."""
         told, watch = ToldOnce(), LeaseWatch(clock)
-        self._head = HeadLook(store, partition, worker, process, watch, self.present_log, told)
+        self._head = HeadLook(store, partition, worker, process, watch, self.present_log, told, settings.targets.digest)
         self._owning = Owning(
             store,
             settings,
@@ -213,6 +213,10 @@ class SharedLog:
     def elsewhere(self) -> str:
         """Returns the address of the log's owner in another process; empty when the address is not known."""
         return self._head.elsewhere()
+
+    def other_targets(self) -> str:
+        """Returns the worker id of an owner in another process whose settings have other targets; empty for none."""
+        return "" if self.owner is not None else self._head.other_targets()
 
     def backlog(self) -> str:
         """Returns why the log takes no more records from the shards; empty while it takes them."""

@@ -117,6 +117,23 @@ async def test_a_hand_over_is_told_checkpointed_through_and_ended_by_the_old_own
             assert {lease.shard_id for lease in old.held} == {SECOND}
 
 
+async def test_a_hand_over_ends_though_the_answer_to_the_renewal_before_was_lost(keep: Keep, table: LeaseTable) -> None:
+    clock = Clock()
+    async with running(keep(clock=clock)) as keeper:
+        held = (await gain_all(keeper, 2))[FIRST]
+        handed = table.handoff(held.lease, "new")
+        assert handed is not None
+        async with held.lock:  # no renewal of the keeper's own comes between
+            adopted = table.renew(held.lease)
+            assert adopted is not None
+            held.lease, held.hand_over_by, held.doubtful = adopted, clock.time + 300, True
+            assert table.renew(adopted) is not None  # its answer is lost
+        await keeper.hand_over(held)
+    stored = table.get(FIRST)
+    assert stored is not None
+    assert (stored.owner, stored.checkpoint_owner) == ("new", None)
+
+
 async def test_a_hand_over_that_takes_too_long_is_a_loss(keep: Keep, table: LeaseTable) -> None:
     async with running(keep(failover=1.5, handoff_timeout=0.1)) as old:
         held = (await gain_all(old, 2))[FIRST]

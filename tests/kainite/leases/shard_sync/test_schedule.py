@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
-from kainite.base.errors import StreamUnavailableError
+from kainite.base.errors import LogUnavailableError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
 from kainite.leases.holding.held_leases import CurrentSettings
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.shard_sync.stream_sync import SURE_AFTER
 from kainite.leases.stance import Stance
-from kainite.leases.streams import only
+from kainite.leases.streams import ReadStream, only
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.observe.meter import SILENT
@@ -157,6 +157,38 @@ async def test_a_listing_that_fails_is_tried_again_soon_and_then_at_the_next_loo
     assert keys(table) == {FIRST, SECOND}
 
 
+async def test_a_stream_that_is_not_synced_is_told_since_its_first_failure_until_it_is_synced(
+    table: LeaseTable, settings: CurrentSettings, double: KinesisDouble, clock: Clock
+) -> None:
+    settings.stream = replace(STREAM, list_shards_backoff=1.5, list_shards_tries=9)
+    schedule = ShardSyncSchedule(table, settings, lambda: Stance.SHARE, clock, SILENT)
+    table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
+    double.fail("ListShards", "LimitExceededException", times=2)
+    told: list[tuple[float, bool]] = []
+    for _ in range(3):
+        clock.time = max(clock.time, schedule.due)
+        await schedule.run_due(table.scan(), "me")
+        told += [(failure.since, failure.passes) for failure in schedule.unsynced.values()]
+
+    assert len(told) == 2
+    assert len(set(told)) == 1
+    assert told[0][1]
+    assert schedule.unsynced == {}
+
+
+async def test_who_does_not_lead_tells_of_no_stream(
+    table: LeaseTable, settings: CurrentSettings, double: KinesisDouble, clock: Clock
+) -> None:
+    schedule = ShardSyncSchedule(table, settings, lambda: Stance.SHARE, clock, SILENT)
+    table.put_new(Lease(FIRST, "me", hash_range=HashRange(0, HALF)))
+    double.fail("ListShards", "LimitExceededException")
+    await schedule.run_due(table.scan(), "me")
+    assert schedule.unsynced.keys() == {""}
+    clock.time = max(clock.time, schedule.due)
+    await schedule.run_due(table.scan(), "other")
+    assert schedule.unsynced == {}
+
+
 async def test_a_listing_in_the_middle_of_a_split_is_not_gone_by(
     look: Look, table: LeaseTable, settings: CurrentSettings, double: KinesisDouble
 ) -> None:
@@ -194,3 +226,67 @@ async def test_a_stream_that_is_added_while_leases_are_deleted_is_synced_at_the_
         assert {lease.stream for lease in table.scan()} == {""}
         assert await look()
     assert {lease.stream for lease in table.scan()} == {"", added}
+
+
+class Beginnings:
+    """Notes the beginnings of streams, or fails to."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[Checkpoint, float | None]] = []
+        self.fails = False
+
+    async def __call__(self, initial: Checkpoint, timestamp: float | None) -> float:
+        if self.fails:
+            raise LogUnavailableError("no owner")
+        self.noted.append((initial, timestamp))
+        return 17.0
+
+
+class TestAStreamWhoseLeasesAnotherWorkerCreates:
+    """With units of work the log awaits it before: a Java leader creates leases and tells the log nothing."""
+
+    ADDED = "1:added:1"
+
+    @pytest.fixture
+    def beginnings(self, settings: CurrentSettings, stream: StreamClient) -> Beginnings:
+        beginnings = Beginnings()
+        settings.streams = {self.ADDED: ReadStream(stream, STREAM, beginnings)}
+        return beginnings
+
+    @pytest.mark.parametrize(("stance", "leader"), [(Stance.ASSIGNED, "me"), (Stance.SHARE, "java")])
+    async def test_it_is_awaited_until_it_has_leases(
+        self, look: Look, table: LeaseTable, beginnings: Beginnings, double: KinesisDouble, stance: Stance, leader: str
+    ) -> None:
+        table.put_new(Lease(f"1:other:1:{FIRST}", "java"))
+        assert not await look(leader, stance)
+        assert not await look(leader, stance)
+        assert beginnings.noted == [(TRIM_HORIZON, None)] * 2
+        table.put_new(Lease(f"{self.ADDED}:{FIRST}", "java"))
+        await look(leader, stance)
+        assert len(beginnings.noted) == 2
+        assert double.count("ListShards") == 0
+
+    async def test_a_log_that_does_not_note_it_is_asked_again_soon(
+        self, look: Look, table: LeaseTable, beginnings: Beginnings, clock: Clock, settings: CurrentSettings
+    ) -> None:
+        settings.stream = replace(STREAM, list_shards_backoff=1.5, shard_sync=60.0)
+        table.put_new(Lease(f"1:other:1:{FIRST}", "java"))
+        beginnings.fails = True
+        await look("java")
+        beginnings.fails, began = False, clock.time
+        await look("java")
+        assert (clock.time, beginnings.noted) == (began + 1.5, [(TRIM_HORIZON, None)])
+
+    async def test_a_worker_that_is_cut_off_from_the_log_does_not_wait_for_it(
+        self, look: Look, table: LeaseTable, beginnings: Beginnings
+    ) -> None:
+        table.put_new(Lease(f"1:other:1:{FIRST}", "java"))
+        await look("java", Stance.ABSTAIN)
+        assert beginnings.noted == []
+
+    async def test_a_stream_alone_is_not_awaited(
+        self, look: Look, beginnings: Beginnings, settings: CurrentSettings, stream: StreamClient
+    ) -> None:
+        settings.streams = {"": ReadStream(stream, STREAM, beginnings)}
+        await look(None, Stance.ASSIGNED)
+        assert beginnings.noted == []

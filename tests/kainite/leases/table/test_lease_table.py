@@ -129,6 +129,22 @@ def test_a_hand_over_is_adopted_at_renewal_and_the_old_owner_checkpoints_until_i
     assert table.renew(stored) is None
 
 
+def test_an_end_of_a_hand_over_that_arrives_late_does_not_end_a_later_one_between_the_same_workers(
+    taken: Lease, table: LeaseTable
+) -> None:
+    """Holds where the call hung: its sender's lease expired, it took the lease again, and is handing over anew."""
+    first = table.handoff(taken, "new")
+    assert first is not None
+    again = table.take(first, "me")
+    assert again is not None
+    second = table.handoff(again, "new")
+    assert second is not None
+
+    assert table.assign(first, "new") is None
+    assert table.get("s") == second
+    assert table.assign(second, "new") is not None
+
+
 def test_a_hand_over_between_two_others_is_a_loss(table: LeaseTable, dynamodb: Any) -> None:
     put(table, dynamodb, Lease("s", owner="new", counter=5, checkpoint_owner="old"))
     assert table.renew(Lease("s", owner="me", counter=5)) is None

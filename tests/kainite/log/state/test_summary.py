@@ -109,7 +109,7 @@ def test_another_form_is_no_summary(text: str) -> None:
 
 
 def test_fields_of_a_later_release_are_passed_over() -> None:
-    summary = LogSummary(1, 0, MARK, targets=(TargetFigure("crm", 3, 1),))
+    summary = LogSummary(1, 0, MARK, targets=(TargetFigure("crm", 3, 1),), assigned="digest")
     assert from_text(as_text(summary)[:-1] + ',"later"]') == summary
 
 

@@ -7,6 +7,7 @@ import pytest
 from kainite.base.errors import LogUnavailableError
 from kainite.base.process_identity import ProcessIdentity
 from kainite.log.contract import LogStore
+from kainite.log.state.summary import DurableMark, LogSummary, TargetFigure, as_text
 from kainite.owner.mount import LeaseWatch, mount
 from kainite.peers.address import of_listener
 from kainite.peers.sharing.head_look import HeadLook, ToldOnce
@@ -14,6 +15,7 @@ from kainite.peers.sharing.membership import HeadSeen, HeadUnread
 from kainite.peers.sharing.present_log import PresentLog
 from kainite.store.memory import MemoryStore
 
+TARGETS = (TargetFigure("crm", 0, 0),)
 ME, OTHER = ProcessIdentity("me"), ProcessIdentity("other")
 
 
@@ -56,6 +58,31 @@ async def test_what_this_process_owns_itself_is_not_elsewhere() -> None:
     looking = look_of(store)
     assert isinstance(await looking.look(), HeadSeen)
     assert looking.elsewhere() == ""
+
+
+@pytest.mark.parametrize(
+    ("owner", "summary", "differs"),
+    [
+        (OTHER, as_text(LogSummary(1, 0, DurableMark(0, 0, 0), assigned="theirs", targets=TARGETS)), True),
+        (OTHER, as_text(LogSummary(1, 0, DurableMark(0, 0, 0))), True),
+        (OTHER, as_text(LogSummary(1, 0, DurableMark(0, 0, 0), assigned="mine", targets=TARGETS)), False),
+        (OTHER, "", False),
+        (ME, as_text(LogSummary(1, 0, DurableMark(0, 0, 0), assigned="theirs", targets=TARGETS)), False),
+    ],
+    ids=["others", "one target", "the same", "an owner that tells nothing", "an owner here"],
+)
+async def test_an_owner_with_other_targets_is_known_by_its_summary(
+    owner: ProcessIdentity, summary: str, differs: bool
+) -> None:
+    store = MemoryStore()
+    mounted = mount(store, "0", "other", 1000.0, process=owner)
+    mounted.renew(summary=summary)
+    looking = look_of(store)
+    looking.assigned = "mine"
+    seen = await looking.look()
+    assert isinstance(seen, HeadSeen)
+    assert seen.differs is differs
+    assert looking.other_targets() == ("other" if differs else "")
 
 
 async def test_a_store_that_does_not_answer_tells_nothing() -> None:

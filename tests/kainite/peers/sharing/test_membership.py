@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kainite.peers.address import OwnerAddress
 from kainite.peers.sharing.membership import (
+    GIVE_WAY,
     STAND_BACK,
     Action,
     Claim,
@@ -35,6 +36,7 @@ HERE = OwnerAddress("10.0.0.7", 7070)
 WATCH, WAIT = 3.0, 1.0
 HELD = HeadSeen(4, free=False, address=HERE)
 FREE = HeadSeen(4, free=True, address=HERE)
+OTHER_TARGETS = replace(FREE, differs=True)
 NEXT = HeadSeen(5, free=False, address=HERE)
 CONNECT, CLAIM, LOOK, LEAVE = Connect(HERE, 4), Claim(None), Look(0.0), Leave()
 WATCHING, WAITING = Look(WATCH), Look(WAIT)
@@ -80,6 +82,12 @@ def member_after(events: Sequence[Event]) -> Member:
         (FOLLOWING, HeadUnread(), MemberState.FOLLOWING, (WATCHING,)),
         (FOLLOWING, NEXT, MemberState.CONNECTING, (LEAVE, Connect(HERE, 5), WATCHING)),
         (FOLLOWING, HeadSeen(5, free=False), MemberState.SEEKING, (LEAVE, WAITING)),
+        ((), OTHER_TARGETS, MemberState.SEEKING, (WATCHING,)),
+        (FOLLOWING, OTHER_TARGETS, MemberState.SEEKING, (LEAVE, WATCHING)),
+        ((HELD, Refused()), replace(HELD, differs=True), MemberState.SEEKING, (WATCHING,)),
+        (FOLLOWING, replace(HELD, differs=True), MemberState.FOLLOWING, (WATCHING,)),
+        ((OTHER_TARGETS,) * GIVE_WAY, OTHER_TARGETS, MemberState.CLAIMING, (LEAVE, CLAIM)),
+        (((OTHER_TARGETS,) * GIVE_WAY + FOLLOWING), OTHER_TARGETS, MemberState.SEEKING, (LEAVE, WATCHING)),
     ],
 )
 def test_each_row_of_the_table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,7 +32,9 @@ from kainite.peers.connection.introduction import said_in
 from kainite.peers.sharing import member_session as session_module
 from kainite.peers.sharing.shared_log import SharedLog
 from kainite.settings import UowEnd, UowSettings
+from kainite.settings.assignment import TableAssignment
 from kainite.store.memory import MemoryStore
+from kainite.worker.log_checks import checks_of
 from support.doors import USERS, holding
 from support.dynamodb_doubles import on_each_store
 from support.log_builders import fragment
@@ -109,6 +112,25 @@ async def test_a_killed_owner_is_replaced_at_once_because_its_port_refuses() -> 
         await asyncio.wait_for(b.append("s0", at(1), at(2), [fragment("T", [1], count=1)]), LIMIT)
         assert b.owner is not None
         assert b.owner.generation == 2
+
+
+async def test_a_member_with_other_targets_says_so_and_leaves_the_log_to_one_that_agrees(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    mine, theirs = TableAssignment((("a", ()), ("b", ("t",)))), TableAssignment((("a", ()), ("b", ("u",))))
+    async with members(targets=mine) as all_:
+        a, other, c = await all_.join("a"), await all_.join("b", targets=theirs), await all_.join("c")
+        await until(lambda: other.other_targets() == "a")
+        assert (a.other_targets(), c.other_targets()) == ("", "")
+        assert [check.name for check in checks_of(other, 600.0)] == ["targets"]
+        await all_.kill("a")
+        await until(lambda: c.owner is not None)
+        with caplog.at_level(logging.INFO):
+            await all_.kill("c")
+            await until(lambda: other.owner is not None)  # nobody else is there
+        assert other.other_targets() == ""
+    assert "targets changed" in [record.getMessage() for record in caplog.records]
+    assert load_state(all_.store, P).targets.assignment == theirs
 
 
 async def test_a_fenced_owner_becomes_a_follower() -> None:
