@@ -30,6 +30,7 @@ from simulation.aims_owner import (
     programs,
     rivals,
     snapshots,
+    stale_requests,
     striped,
     thousands,
 )
@@ -92,4 +93,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "two streams": two_streams,
     "two targets": two_targets,
     "added stream": added_stream,
+    "stale requests": stale_requests,
 }

@@ -66,6 +66,7 @@ QUICK = (
     "a lock failure names what is durable",
     "a unit before the copy is left out",
     "changes of a table that is loaded are held",
+    "a request that waited for too long",
 )
 """Mutations that the first few seeds find, of several kinds."""
 
