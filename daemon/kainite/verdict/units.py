@@ -118,7 +118,7 @@ def _of_target(target: TargetFigure, summary: LogSummary, now_ms: int, file: str
     if not target.failed:
         return Check(name, Level.OK, waits if target.waiting else "every unit is applied there")
     remedy = f"kainite log show -p {file} --target {target.name} --status failed"
-    return Check(name, Level.DEGRADED, f"{waits}, {counted(target.failed)} of them failed", remedy)
+    return Check(name, Level.DEGRADED, f"{waits}, {target.failed:,} of them failed", remedy)
 
 
 def _collecting(summary: LogSummary, now_ms: int, unit_timeout: float, file: str) -> Check:
