@@ -5,8 +5,8 @@ server   where it stands
 =======  ==============================================================================================================
 MariaDB  ``information_schema.innodb_lock_waits``, ``innodb_trx``: what the server saw up to 0.1 s ago, and for who asks
          again within 0.1 s the same answer. The role needs the privilege PROCESS
-MySQL 8  ``performance_schema.data_lock_waits``, ``information_schema.innodb_trx``. The role needs PROCESS, and SELECT on
-         the first of them
+MySQL 8  ``performance_schema.data_lock_waits``, ``information_schema.innodb_trx``. The role needs PROCESS, and SELECT
+         on the first of them
 =======  ==============================================================================================================
 
 All waits in the target's database are told: a session there has no name of its own. The question to MySQL is written
