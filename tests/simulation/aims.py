@@ -31,6 +31,7 @@ from simulation.aims_owner import (
     repaired,
     rivals,
     snapshots,
+    stale_requests,
     striped,
     thousands,
 )
@@ -98,4 +99,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "two targets": two_targets,
     "added stream": added_stream,
     "plain stream": plain_stream,
+    "stale requests": stale_requests,
 }

@@ -6,9 +6,13 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
+from kainite.owner.expiry import EXPIRES_S
 from simulation.disturbances import apart, cut_off, some_incidents, to_owners
 from simulation.faults import KINDS
 from simulation.plan import LINK_KINDS, OWNER, Incident, Programs, Scenario
+
+SKEWS_S: Final = 3_000.0
+"""More than hosts' clocks differ, seconds: a request is too old by each of them."""
 
 
 def lapse(plan: Scenario, rng: Random) -> Scenario:
@@ -89,6 +93,15 @@ def repaired(plan: Scenario, rng: Random) -> Scenario:
     repairs = tuple(sorted(rng.uniform(3.0, until) for _ in range(12)))
     return replace(plan, until=until, transactions=40, daemons=2, hosts=5, spread=True, one_worker=False, style=style,
                    rates=rates, incidents=incidents, more=replace(plan.more, repairs=repairs, grace=0.0))  # fmt: skip
+
+
+def stale_requests(plan: Scenario, rng: Random) -> Scenario:
+    """Leaves requests while no owner is at work, which the next one meets too late; owners are killed over them."""
+    times = sorted(rng.uniform(0.0, plan.until) for _ in range(rng.choice((1, 2, 3))))
+    kills = [Incident(max(0.0, at + rng.choice((-0.1, rng.uniform(0.0, 3.0)))), "kill", OWNER, 0.0) for at in times]
+    stale = tuple((at, EXPIRES_S + rng.uniform(SKEWS_S, 5 * SKEWS_S)) for at in times)
+    incidents = sorted((*plan.incidents, *kills), key=lambda one: one.at)
+    return replace(plan, incidents=tuple(incidents), more=replace(plan.more, stale=stale))
 
 
 MANY_NAMES: Final = 10_000

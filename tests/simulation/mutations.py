@@ -401,6 +401,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("durable position", "kainite.owner.owner:LogOwner.position", value(_folded_position), 500,
              aim="lease lapses during a put"),
     Mutation("bound of the backlog", "kainite.owner.room:is_full", answering(False), 200, aim="target away"),
+    Mutation("a request that waited for too long", "kainite.owner.answering:has_expired", answering(False), 20,
+             aim="stale requests"),
     Mutation("append before checkpoint", "kainite.worker.call_rules:CallRules.requested", _write_at_once, 500),
     Mutation("parents before children", "kainite.leases.taking.taker:may_start", answering(True), 2_000),
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 40,

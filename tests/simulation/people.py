@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kainite.log.format.entry import MISSING, UnitStatus
 from kainite.log.state.loading import low_water_mark
 from kainite.log.views.unit_times import load_units
+from kainite.owner.pausing import PAUSE
 from kainite_spark.plan.passing import MAY_TOUCH
 from simulation.extras import MARGIN_S, Extra, Extras
 from simulation.faults import Effects
@@ -264,8 +265,15 @@ class Operator:
 
         What is behind a discarded unit may fail, and a correction discards each failed unit that it conflicts with.
         """
+        for at, age in self._world.plan.more.stale:
+            self._world.hub.after(at, lambda age=age: self._has_asked_for_a_pause(age))  # type: ignore[misc]
         if self._poison and not self._corrected:
             self._world.hub.after(GIVE_UP_LOOK_S, self._look_in_progress)
+
+    def _has_asked_for_a_pause(self, age: float) -> None:
+        """Leaves a request of long ago: nobody remembers it, so nobody resumes what it pauses."""
+        asked_ms = int((EPOCH + self._world.hub.now - age) * 1000)
+        self._world.store.put_request("0", {"action": PAUSE, "by": "an operator", "at": str(asked_ms)})
 
     def _look_in_progress(self) -> None:
         store = self._world.store

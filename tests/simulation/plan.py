@@ -128,6 +128,7 @@ class More:
         set_back: when the target goes back to an earlier state of its own; None for never.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
         two_targets: transactions write to a second target too, which has apply jobs of its own.
+        stale: when somebody's request to pause is met that has waited for too long: time, and its age, seconds.
         loads: commands that load a target, in place of all else: ``load``, ``anew``, ``reload TABLE``, ``add TABLE``.
         repairs: when rows of the target are repaired, seconds.
     """
@@ -169,6 +170,7 @@ class More:
     set_back: SetBack | None = None
     programs: Programs | None = None
     two_targets: bool = False
+    stale: tuple[tuple[float, float], ...] = ()
     loads: tuple[str, ...] = ()
     repairs: tuple[float, ...] = ()
 

@@ -68,6 +68,7 @@ QUICK = (
     "changes of a table that is loaded are held",
     "a range is copied under its own load",
     "a repair never puts an older value over a newer one",
+    "a request that waited for too long",
 )
 """Mutations that the first few seeds find, of several kinds."""
 

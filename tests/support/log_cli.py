@@ -10,17 +10,23 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 from kainite.base.position import Position
 from kainite.log.format.entry import Batch, Entry, EntryKind, Outcome, StatusMeta, UnitStatus
 from kainite.log.state.outcomes import outcomes_partition
+from kainite.log.state.target_parts import through_of
 from kainite.owner.mount import mount
 from kainite.owner.owner import LogOwner
-from kainite.settings import LogSettings, UowSettings
+from kainite.settings import LogSettings, Settings, UowSettings, load
+from kainite.settings.assignment import TableAssignment
 from kainite.store.dynamodb import DynamoDBStore
-from support.log_builders import fragment
+from kainite.uow.delta import UnitEnd
+from kainite.uow.fragment import Fragment
+from kainite.uow.touches import Touched
+from support.log_builders import delta, fragment
 from support.names import unique
 from support.owned_log import owned_log
 
@@ -49,14 +55,15 @@ class LogWorld:
         output, errors = await asyncio.wait_for(process.communicate(), 90)
         return process.returncode or 0, output.decode(), errors.decode()
 
-    async def apply(self, *outcomes: Outcome) -> None:
+    async def apply(self, *outcomes: Outcome, target: str = "") -> None:
         """Writes outcomes as an apply job does, and waits until the owner has taken them over."""
-        partition = outcomes_partition("0")
+        partition = outcomes_partition("0", target)
         job = await asyncio.to_thread(mount, self.store, partition, "apply", 0.2)
         batch = Batch(job.first_id, job.generation, 0, (Entry(EntryKind.STATUS, StatusMeta(outcomes)),))
         assert self.store.put_batch(partition, batch, f"n{job.first_id}") is None
         async with asyncio.timeout(LIMIT):
-            while self.owner.state.through < job.first_id:  # noqa: ASYNC110 - the owner takes the outcomes over on its own
+            state = self.owner.state
+            while through_of(target, state.through, state.targets) < job.first_id:  # noqa: ASYNC110 - the owner takes the outcomes over on its own
                 await asyncio.sleep(0.01)
 
     async def rows(self, *options: str) -> list[dict[str, Any]]:
@@ -86,3 +93,54 @@ async def log_world(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> AsyncI
             Outcome(2, UnitStatus.BLOCKED, None, "waits for 1"),
         )
         yield world
+
+
+TWO_TARGETS = TableAssignment((("shop", ()), ("crm", ("contact", "crm.*"))))
+
+
+@pytest.fixture
+async def two_targets(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> AsyncIterator[LogWorld]:
+    """Writes a log of the targets shop and crm: a unit that crm refuses and shop has, one behind it, one of shop's."""
+    name, properties = unique("log"), tmp_path / "app.properties"
+    properties.write_text(
+        f"applicationName = app\nregionName = us-east-1\ndynamoDBEndpoint = {moto_endpoint}\n"
+        f"unitsOfWork = true\nlogTableName = {name}\n{two_sqlite_targets(tmp_path)}"
+    )
+    store = DynamoDBStore(dynamodb, name)
+    settings = LogSettings(
+        table=name, owner="w", enabled=True, put_interval=0, poll=0.02, heartbeat=0.1, targets=TWO_TARGETS
+    )
+    async with owned_log(store, settings, UowSettings()) as owner:
+        units = [touching("both", "item", "contact"), touching("behind", "contact"), touching("shop's", "item")]
+        await owner.append("shard-0", Position(1), Position(1), units)
+        both, behind, shops = (unit.tid for unit in owner.state.units.values())
+        world = LogWorld(properties, name, store, owner)
+        await world.apply(
+            Outcome(both, UnitStatus.COMMITTED, 1), Outcome(shops, UnitStatus.COMMITTED, 0), target="shop"
+        )
+        await world.apply(
+            Outcome(both, UnitStatus.FAILED, 0, REFUSED),
+            Outcome(behind, UnitStatus.BLOCKED, None, f"waits for {both}"),
+            target="crm",
+        )
+        yield world
+
+
+def two_sqlite_targets(folder: Path) -> str:
+    """Returns the lines of a settings file for :data:`TWO_TARGETS`."""
+    files = f"target.shop = sqlite:///{folder}/shop.db\ntarget.crm = sqlite:///{folder}/crm.db\n"
+    return f"{files}target.crm.tables = contact, crm.*\n"
+
+
+def two_targets_settings(folder: Path) -> Settings:
+    """Returns the settings of an application with :data:`TWO_TARGETS`, without a log."""
+    file = folder / "two.properties"
+    file.write_text(f"applicationName = app\nregionName = us-east-1\n{two_sqlite_targets(folder)}")
+    return load(file, needs=("applicationName",))
+
+
+def touching(uow: str, *tables: str) -> Fragment:
+    """Returns a whole unit that writes a row of each table."""
+    deltas = tuple(delta(1, table=table) for table in tables)
+    touched = Touched(frozenset(map(crc32, map(str.encode, tables))), frozenset(), tables)
+    return Fragment(uow, deltas, touched, (UnitEnd(len(deltas), None),))

@@ -161,6 +161,12 @@ class MainLog:
         journal.write(EntryKind.STATUS, meta)
         self._put(journal.entries)
 
+    def control(self, what: str, key: str) -> None:
+        """Appends a CONTROL entry."""
+        journal = Journal(self.state, epoch_ms())
+        journal.write(EntryKind.CONTROL, ControlMeta(what, key=key))
+        self._put(journal.entries)
+
     def snapshot(self) -> None:
         """Appends a snapshot that the head names, and truncates the entries before it that nobody needs."""
         journal = Journal(self.state, epoch_ms())

@@ -28,3 +28,8 @@ class OutcomesLog:
         batch = Batch(self._next, self._mount.generation, 0, (entry,))
         assert self._store.put_batch(self._partition, batch, f"n{self._next}") is None
         self._next += 1
+
+    def truncate(self, below: int) -> None:
+        """Removes the entries below an id, as the log's owner does once it has copied them."""
+        self._mount.renew(low_water_mark=below)
+        self._store.truncate(self._partition, below)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -17,17 +17,18 @@ from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
 from kainite.cli.unit_filter import unit_filter
 from kainite.cli.uow_locks import locks
-from kainite.cli.uow_target import MOST_LOOKED_FOR, shown
+from kainite.cli.uow_target import MOST_LOOKED_FOR, RowsBeside, look_beside, part_lines
 from kainite.log.format.entry import OperationResult, UnitStatus
+from kainite.log.state.target_parts import TargetPart
 from kainite.log.state.unit_filter import UnitFilter
+from kainite.log.views.target_marks import read_marks
 from kainite.log.views.unit_detail import UnitDetail, read_detail
 from kainite.log.views.unit_table import LogRow
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
 from kainite.operations.operation import CorrectUnit, DiscardUnits, Preview, RetryUnits, UnitOperation
 from kainite.operations.owners import array_of_deltas
-from kainite.settings import load
-from kainite.targets.present_row import rows_beside
+from kainite.settings import Settings, load
 
 _NAMED: Final = 10
 _SHOWN_DELTAS: Final = 100
@@ -67,6 +68,7 @@ def show(properties: Path, name: str, as_json: bool, beside: bool) -> None:
     """Shows a unit: its deltas, its cause, the units that it waits for, and those that wait for it.
 
     With --target the row that the target has now under a delta's key stands below the delta, for the first 100 deltas.
+    Of several targets each unit that is not resolved in all of them says what each has of it.
 
     \b
     Examples:
@@ -78,17 +80,18 @@ def show(properties: Path, name: str, as_json: bool, beside: bool) -> None:
     found = read_detail(*opened_log(settings), name)
     if found is None:
         raise LogRequestError(f"no unit {name!r} is in the log; units that were applied leave it after a while")
-    rows = rows_beside(settings.apply.target, found.deltas[:MOST_LOOKED_FOR]) if beside else []
+    rows = look_beside(settings, found.deltas[:MOST_LOOKED_FOR]) if beside else RowsBeside()
+    parts = _parts(settings, found.row.id)
     if as_json:
-        target = {"target": RowValues([row and dict(row) for row in rows])} if beside else {}
-        say_json(found.as_json() | {"deltas": RowValues(found.deltas)} | target)
+        each = {"targets": {target: part.told() for target, part in parts.items()}} if settings.log.targets else {}
+        say_json(found.as_json() | {"deltas": RowValues(found.deltas)} | each | (rows.as_json() if beside else {}))
     else:
-        for line in _lines(found):
+        for line in (*_lines(found), *part_lines(parts)):
             say(line)
         for place, delta in enumerate(found.shown_deltas(_SHOWN_DELTAS)):
             say_rows(f"  {delta}")
-            if place < len(rows):
-                say_rows(shown(rows[place]))
+            if place < len(rows.rows):
+                say_rows(rows.line(place))
         for line in _last_lines(found):
             say(line)
 
@@ -234,6 +237,13 @@ def _resolve(operations: Operations, operation: UnitOperation, why: str, timeout
 def _some(names: Sequence[str], count: int | None = None) -> str:
     more = f" and {(count or len(names)) - _NAMED} more" if (count or len(names)) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
+
+
+def _parts(settings: Settings, tid: int | None) -> Mapping[str, TargetPart]:
+    """Returns what each of several targets has of a unit that is not resolved in all of them."""
+    if not settings.log.targets or tid is None:
+        return {}
+    return read_marks(*opened_log(settings), settings.log.targets.names).parts.get(tid, {})
 
 
 def _lines(found: UnitDetail) -> list[str]:

@@ -22,8 +22,9 @@ from kainite.targets.lock_waits import LockHolder, LockWait, read_lock_waits
 def locks(properties: Path, target: str | None, as_json: bool) -> None:
     """Shows which sessions in the target hold the locks that the apply job waits for now.
 
-    The target is asked, PostgreSQL or MariaDB; on MariaDB the role needs the privilege PROCESS. Statements are shown
-    without their values, and those of other roles only where the target's role may see them (pg_read_all_stats).
+    The target is asked: PostgreSQL, MariaDB or MySQL. On MariaDB and MySQL the role needs the privilege PROCESS, on
+    MySQL also SELECT on performance_schema.data_lock_waits. Statements are shown without their values, and those of
+    other roles only where the target's role may see them (pg_read_all_stats).
 
     \b
     Examples:

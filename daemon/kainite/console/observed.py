@@ -15,15 +15,14 @@ from typing import Final
 from kainite.aws.clients import client
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import KainiteError
-from kainite.console.batches import MicroBatchRing
 from kainite.console.figures import FigureRing
-from kainite.console.lock_watch import LockWatch
+from kainite.console.observed_target import observed_targets
 from kainite.console.rarely import Rarely
 from kainite.log.views.followed_units import FollowedUnits
 from kainite.operations.carrying_out import Operations
+from kainite.operations.inbox import waiting_requests
 from kainite.replicate.asked_target import asking
 from kainite.settings import Settings
-from kainite.settings.kinds.target_kinds import kind_of
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.verdict.judging import ApplicationVerdict, judge
 from kainite.verdict.reading import FactsReader, hurried
@@ -36,7 +35,8 @@ REPLICA_S: Final = 15.0
 READ_S: Final = 5.0
 """Seconds for an answer with a part of the log, which takes longer than one item."""
 
-_KINDS: Final = {"postgresql": "PostgreSQL", "sqlite": "SQLite", "exec": "a loader"}
+REQUESTS_S: Final = 5.0
+"""Seconds between two looks at the requests that wait for the log's owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ class ObservedApplication:
         self.store = DynamoDBStore(
             client("dynamodb", replace(hurried(settings.aws), read_timeout=READ_S)), settings.log.table, token=False
         )
-        self.units = FollowedUnits(self.store, settings.log.partition)
+        self.units = FollowedUnits(self.store, settings.log.partition, targets=settings.log.targets.names)
         self.figures = FigureRing()
-        self.batches = MicroBatchRing()
+        self.targets = observed_targets(settings)
         self.lock = threading.RLock()
         """Held by whoever looks at the units, which a reading changes."""
         self.operations = Operations(settings)
-        self.locks = LockWatch(settings.apply.target or "")
+        self.requests = Rarely(lambda: waiting_requests(self.store, settings.log.partition), REQUESTS_S)
         ask = asking(settings)
         self._facts = FactsReader(settings, str(file), wait=0.0, replica=Rarely(ask, REPLICA_S) if ask else None)
         self._facts_lock = threading.Lock()
@@ -92,13 +92,15 @@ class ObservedApplication:
         return self.settings.log.enabled
 
     @property
+    def has_several_targets(self) -> bool:
+        return bool(self.settings.of_targets)
+
+    @property
     def target_kind(self) -> str:
-        """Returns the kind of the target, for people."""
-        target = self.settings.apply.target
-        if not target:
-            return "no target is set"
-        name = kind_of(target).name
-        return _KINDS.get(name, name)
+        """Returns what the target is, or the targets are, for people."""
+        if self.has_several_targets:
+            return ", ".join(target.name for target in self.targets)
+        return self.targets[0].kind
 
     def verdict(self) -> ApplicationVerdict:
         """Returns the verdict on the application, at most some seconds old."""
@@ -137,5 +139,6 @@ class ObservedApplication:
         if found.anew:
             self.figures.forget_applied()
         self.figures.note_applied(found.applied, epoch_ms())
-        self.batches.note(found.outcomes)
+        for target in self.targets:
+            target.batches.note(found.outcomes.get(target.name, ()))
         return LogReading(found.complete, self.units.next_id)

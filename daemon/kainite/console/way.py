@@ -40,7 +40,7 @@ def stations(verdict: ApplicationVerdict, rate: float, target: str) -> tuple[Sta
     Args:
         verdict: the verdict on the application.
         rate: units that are applied a second.
-        target: the kind of the target, for people.
+        target: what the target is, or the targets are, for people.
     """
     parts = {part.stage: part for part in verdict.lag.parts}
     summary = verdict.facts.log.summary if verdict.facts.log is not None else None
@@ -68,7 +68,8 @@ def stations(verdict: ApplicationVerdict, rate: float, target: str) -> tuple[Sta
                 _level(verdict, "owner", "room in the log"), "log"),
         Station("Apply", f"{applying:,}", "to apply", ", ".join(troubled),
                 _level(verdict, "applying", "failed units", "blocked units", "delayed units"), "apply"),
-        Station("Target", f"{rate:,.1f}", "units/s", target, Level.OK, "apply"),
+        Station("Targets" if summary.targets else "Target", f"{rate:,.1f}", "units/s", target,
+                _level(verdict, *(f"target.{each.name}" for each in summary.targets)), "apply"),
     )  # fmt: skip
 
 

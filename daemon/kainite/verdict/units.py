@@ -30,7 +30,7 @@ def unit_checks(summary: LogSummary, now_ms: int, unit_timeout: float, file: str
         _applying(summary, now_ms, file),
         _collecting(summary, now_ms, unit_timeout, file),
         _room(summary, file),
-        *(_of_target(target, file) for target in summary.targets),
+        *(_of_target(target, summary, now_ms, file) for target in summary.targets),
     )
 
 
@@ -107,12 +107,18 @@ def _applying(summary: LogSummary, now_ms: int, file: str) -> Check:
     return Check("applying", Level.BROKEN, waits, remedy)
 
 
-def _of_target(target: TargetFigure, file: str) -> Check:
+def _of_target(target: TargetFigure, summary: LogSummary, now_ms: int, file: str) -> Check:
     name, waits = f"target.{target.name}", f"{counted(target.waiting)} not applied there"
+    age = None if target.since_ms is None else max(0.0, (now_ms - target.since_ms) / 1000)
+    if age is not None and age >= LATE_S and not summary.paused:
+        return Check(
+            name, Level.BROKEN, f"{waits}; the first that nothing holds back is {spoken(age)} old",
+            f"is its apply job running, and does it reach the target? kainite apply -p {file} --target {target.name}",
+        )  # fmt: skip
     if not target.failed:
         return Check(name, Level.OK, waits if target.waiting else "every unit is applied there")
     remedy = f"kainite log show -p {file} --target {target.name} --status failed"
-    return Check(name, Level.DEGRADED, f"{waits}, {counted(target.failed)} of them failed", remedy)
+    return Check(name, Level.DEGRADED, f"{waits}, {target.failed:,} of them failed", remedy)
 
 
 def _collecting(summary: LogSummary, now_ms: int, unit_timeout: float, file: str) -> Check:

@@ -4,6 +4,6 @@ units."""
 from support.extract_bench import bench, whole
 from support.fleet_commands import fleet, in_memory
 from support.lease_commands import double, table, world
-from support.log_cli import log_world
+from support.log_cli import log_world, two_targets
 
-__all__ = ["bench", "double", "fleet", "in_memory", "log_world", "table", "whole", "world"]
+__all__ = ["bench", "double", "fleet", "in_memory", "log_world", "table", "two_targets", "whole", "world"]

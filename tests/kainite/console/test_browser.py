@@ -52,6 +52,25 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
+SEVERAL = ("", "units", "units?target=crm", "unit?uow=both", "target-rows?uow=both", "apply", "apply?target=crm")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_pages_of_several_targets_read_everywhere(two_targets: LogWorld, look: str, tmp_path: Path) -> None:
+    """Shows that no page is wider than the window, and that axe-core finds nothing."""
+    file = allow(two_targets.properties, consoleOperators="local")
+    async with served_console(file) as console, chromium() as browser, opened(browser, **LOOKS[look]) as watched:
+        await watched.page.goto(console.url)
+        await expect(watched.page.locator("#targets-title + table")).to_contain_text("1 of them failed")
+        for path in SEVERAL:
+            await watched.page.goto(f"{console.url}app/{path}")
+            await expect(watched.page.locator("main")).to_contain_text("crm")
+            assert await watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+            assert await watched.axe() == [], path
+            await watched.shot(tmp_path, f"several-{look}-{path.replace('?', '-').replace('=', '-') or 'overview'}")
+        assert watched.problems == []
+
+
 async def test_a_person_reads_types_and_acts(log_world: LogWorld) -> None:
     file = allow(log_world.properties, consoleOperators="local")
     async with served_console(file) as console, chromium() as browser, opened(browser) as watched:

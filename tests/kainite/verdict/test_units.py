@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from kainite.log.state.summary import TargetFigure
 from kainite.observe.check import Level
 from kainite.verdict.units import age_s, counted, named, unit_checks
 from support.verdicts import NOW_MS, figure, summary
@@ -19,6 +24,27 @@ def test_a_unit_that_waits_for_a_cause_of_its_own_is_not_the_apply_jobs_fault() 
     old = figure(source_ms=NOW_MS - 900_000, cause="the row is locked")
     checks = unit_checks(summary(delayed=1, oldest=old, first_delayed=old), NOW_MS, 600)
     assert [check.name for check in checks if check.level.is_trouble] == ["delayed units"]
+
+
+@pytest.mark.parametrize(
+    ("figures", "fields", "level"),
+    [
+        ((0, 0, None), {}, Level.OK),
+        ((2, 0, NOW_MS - 59_000), {}, Level.OK),
+        ((2, 1, NOW_MS - 59_000), {}, Level.DEGRADED),
+        ((2, 1, NOW_MS - 60_000), {}, Level.BROKEN),
+        ((2, 0, NOW_MS - 60_000), {"paused": "paused by ann"}, Level.OK),
+    ],
+)
+def test_a_target_whose_job_does_not_apply_is_told(
+    figures: tuple[int, int, int | None], fields: dict[str, Any], level: Level
+) -> None:
+    told = summary(targets=(TargetFigure("crm", *figures),), **fields)
+    check = unit_checks(told, NOW_MS, 600, "F")[-1]
+    assert (check.name, check.level) == ("target.crm", level)
+    if level is Level.BROKEN:
+        assert "60 s old" in check.cause
+        assert check.remedy.endswith("kainite apply -p F --target crm")
 
 
 def test_units_are_told_for_people() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
 from typing import Final
@@ -9,9 +11,14 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kainite.console.batches import ObservedMicroBatch
+from kainite.console.lock_watch import LockWaits
+from kainite.console.observed import ObservedApplication
+from kainite.console.observed_target import ObservedTarget, lock_waits
 from kainite.console.pages.frame import PageFrame
 from kainite.console.paging import ListPage, page_number, page_of
 from kainite.fleet.model.records import Duty, DutyKind, Work
+from kainite.log.views.unit_table import LogRow
 from kainite.verdict.facts import ReplicaTableFacts
 from kainite.verdict.judging import ApplicationVerdict
 
@@ -27,10 +34,10 @@ def apply(frame: PageFrame, request: Request) -> Response:
     application = frame.application(request)
     verdict = application.verdict()
     reading = application.read_units()
+    chosen = targets_asked_for(application.targets, request.query_params.get("target"))
+    locks = lock_waits(chosen) if application.has_log else [LockWaits() for _ in chosen]
     with application.lock:
-        batches = application.batches.latest()
-        still = (each for each in application.units.dispatched() if each.cause is not None and not each.resolved)
-        waiting = [application.units.row(unit) for unit in islice(still, MOST_STILL)]
+        views = [_view(application, *each) for each in zip(chosen, locks, strict=True)]
     return frame.page(
         request,
         "apply.html",
@@ -38,12 +45,45 @@ def apply(frame: PageFrame, request: Request) -> Response:
         paused=_paused(verdict),
         verdict=verdict,
         reading=reading,
-        batches=batches,
-        waiting=waiting,
-        locks=application.locks.latest(),
+        views=views,
+        wanted=views[0].name if len(views) < len(application.targets) else "",
         duties=duties_of_tables(verdict),
         tables=tables_page(verdict, request.query_params.get("tables")),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedTarget:
+    """What the page shows of one target.
+
+    Attributes:
+        name: its name; empty for an only one.
+        kind: its kind, for people.
+        tables: which tables belong to it, as the settings have them; empty: all others.
+        batches: its apply job's latest micro-batches, the oldest first.
+        waiting: the first units that stand still there, with their status and cause there.
+        locks: who waits for locks there.
+    """
+
+    name: str
+    kind: str
+    tables: Sequence[str]
+    batches: Sequence[ObservedMicroBatch]
+    waiting: Sequence[LogRow]
+    locks: LockWaits
+
+
+def targets_asked_for(targets: Sequence[ObservedTarget], wanted: str | None) -> list[ObservedTarget]:
+    """Returns the target that a query names; all where it names none."""
+    return [target for target in targets if wanted and target.name == wanted] or list(targets)
+
+
+def _view(application: ObservedApplication, target: ObservedTarget, locks: LockWaits) -> AppliedTarget:
+    units = application.units
+    there = units.in_target(target.name) if target.name else units.dispatched()
+    still = (each for each in there if each.cause is not None and not each.resolved)
+    waiting = [units.row(unit) for unit in islice(still, MOST_STILL)]
+    return AppliedTarget(target.name, target.kind, target.tables, target.batches.latest(), waiting, locks)
 
 
 def _paused(verdict: ApplicationVerdict) -> str:

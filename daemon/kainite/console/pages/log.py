@@ -12,7 +12,6 @@ from kainite.base.errors import KainiteError
 from kainite.console.observed import ObservedApplication
 from kainite.console.pages.frame import PageFrame
 from kainite.console.settings_view import settings_view
-from kainite.operations.inbox import waiting_requests
 from kainite.settings import UowOrder
 from kainite.verdict.judging import ApplicationVerdict
 
@@ -33,7 +32,7 @@ def log(frame: PageFrame, request: Request) -> Response:
 
 
 def _waiting(application: ObservedApplication) -> str:
-    found = waiting_requests(*application.operations.log) if application.has_log else None
+    found = application.requests() if application.has_log else None
     return "not known" if found is None else found.in_words(epoch_ms())
 
 

@@ -10,9 +10,12 @@ from starlette.responses import JSONResponse, Response
 
 from kainite.base.clock import epoch_ms
 from kainite.console.figures import FigureSlot
+from kainite.console.observed import ObservedApplication
 from kainite.console.pages.frame import PageFrame
 from kainite.console.rendering import at
+from kainite.console.target_view import TargetsView, targets_view
 from kainite.console.way import stations
+from kainite.verdict.judging import ApplicationVerdict
 
 _TABLE_STEPS: Final = 12
 
@@ -25,10 +28,21 @@ def overview(frame: PageFrame, request: Request) -> Response:
     with application.lock:
         rate = application.figures.rate(epoch_ms())
         slots = application.figures.series(epoch_ms())
+        targets = _targets(application, verdict)
     return frame.page(
-        request, "overview.html", application, verdict=verdict, reading=reading,
+        request, "overview.html", application, verdict=verdict, reading=reading, targets=targets,
+        requests=application.requests() if application.has_log else None,
         stations=stations(verdict, rate, application.target_kind), steps=_steps(slots),
     )  # fmt: skip
+
+
+def _targets(application: ObservedApplication, verdict: ApplicationVerdict) -> TargetsView | None:
+    """Returns how several targets stand; None for an only target."""
+    if not application.has_several_targets:
+        return None
+    units, now = application.units, verdict.facts.now_ms
+    kinds = {target.name: target.kind for target in application.targets}
+    return targets_view(kinds, units.standings(), verdict, lambda unit: units.row(unit).age_s(now))
 
 
 def figures(frame: PageFrame, request: Request) -> Response:

@@ -18,7 +18,9 @@ from kainite.console.pages.frame import PageFrame
 from kainite.console.unit_view import delta_views, shown_deltas, timeline
 from kainite.log.state.chains import Chains
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.target_parts import TargetPart
 from kainite.log.state.unit_state import UnitState
+from kainite.log.views.followed_units import FollowedUnits
 from kainite.log.views.unit_detail import read_deltas_at
 from kainite.log.views.unit_table import LogRow
 
@@ -41,6 +43,7 @@ class FoundUnit:
         state: the unit.
         before, behind: the units that it waits for, the root first, and the first ones of those that wait for it.
         more: how many more wait for it.
+        parts: what each of several targets has of it; empty for an only target, and where nothing tells.
     """
 
     application: ObservedApplication
@@ -50,6 +53,7 @@ class FoundUnit:
     before: Sequence[LogRow]
     behind: Sequence[LogRow]
     more: int
+    parts: Mapping[str, TargetPart]
 
     def deltas(self, most: int) -> list[dict[str, Any]]:
         """Returns the unit's first deltas as the log has them.
@@ -84,7 +88,12 @@ def unit_json(frame: PageFrame, request: Request) -> Response:
     found = found_unit(frame, request)
     row = found.row
     shown = {name: getattr(row, name) for name in row.__slots__ if name not in ("signature", "trans_in")}
-    chained = {"before": [_chained(each) for each in found.before], "behind": [_chained(each) for each in found.behind]}
+    chained: dict[str, Any] = {
+        "before": [_chained(each) for each in found.before],
+        "behind": [_chained(each) for each in found.behind],
+    }
+    if found.parts:
+        chained["targets"] = [{"target": name} | part.told() for name, part in found.parts.items()]
     copied = RowValues(shown_deltas(found.deltas(MOST_COPIED), frame.settings.shown_values))
     return Response(
         display.as_json(redacted_tree({**shown, **chained, "deltas": copied})), media_type="application/json"
@@ -113,7 +122,11 @@ def found_unit(frame: PageFrame, request: Request, named: Mapping[str, str] | No
                 404,
                 f"no unit {number or name!r} is in the log; units that were applied leave it after a while{more}",
             )
-        return FoundUnit(application, reading, units.row(unit), unit, *_chain(application, unit))
+        return FoundUnit(application, reading, units.row(unit), unit, *_chain(application, unit), _parts(units, unit))
+
+
+def _parts(units: FollowedUnits, unit: UnitState | OpenUnit) -> Mapping[str, TargetPart]:
+    return {} if units.parts is None or isinstance(unit, OpenUnit) else units.parts.of(unit.tid)
 
 
 def _chain(

@@ -30,14 +30,17 @@ def units(frame: PageFrame, request: Request) -> Response:
     application = frame.application(request)
     reading = application.read_units()
     wanted, page = filter_of(request.query_params), page_number(request.query_params.get("page"))
+    targets = [target.name for target in application.targets if target.name]
+    target = request.query_params.get("target", "")
+    target = target if target in targets else ""
     name = request.query_params.get("name", "").strip()
     with application.lock:
-        found = find(application.units, wanted, (page - 1) * PAGE, PAGE)
+        found = find(application.units, wanted, (page - 1) * PAGE, PAGE, target)
         tables = all_tables(application.units)
         by_id = application.units.unit(int(name)) if name.isdecimal() and len(name) < 19 else None
     return frame.page(
         request, "units.html", application, reading=reading, wanted=wanted, found=found, by_id=by_id, tables=tables,
-        page=page, per_page=PAGE, statuses=STATUSES, query=request.query_params,
+        page=page, per_page=PAGE, statuses=STATUSES, query=request.query_params, targets=targets, target=target,
     )  # fmt: skip
 
 

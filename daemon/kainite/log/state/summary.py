@@ -91,11 +91,14 @@ class TargetFigure(msgspec.Struct, frozen=True, array_like=True):
         name: its name.
         waiting: units that are not resolved there.
         failed: those of them that failed there.
+        since_ms: when the source committed the first of them that nothing holds back there, or else when it arrived;
+            milliseconds since the epoch. None where there is none, or nothing tells.
     """
 
     name: str
     waiting: int
     failed: int
+    since_ms: int | None = None
 
 
 class LogSummary(msgspec.Struct, frozen=True, array_like=True):
@@ -202,9 +205,20 @@ def summary_of(state: FoldedLog, figures: OwnersFigures) -> LogSummary:
         shards=len(unread),
         unread=tuple(unread[:MOST_SHARDS]),
         paused=_short(paused_in_words(pause)) if (pause := state.operations.pause) is not None else "",
-        targets=tuple(TargetFigure(name, *figures) for name, figures in state.targets.counts().items()),
+        targets=tuple(
+            TargetFigure(name, *figures, _since_ms(state, name)) for name, figures in state.targets.counts().items()
+        ),
         assigned=state.targets.assignment.digest,
     )
+
+
+def _since_ms(state: FoldedLog, target: str) -> int | None:
+    """Returns since when the first unit waits that a target's apply job could apply."""
+    for tid, parts in state.targets.units.items():
+        part, unit = parts.get(target), state.units.get(tid)
+        if unit is not None and part is not None and part.status is UnitStatus.IN_PROGRESS and part.cause is None:
+            return unit.meta.arrived_ms if unit.meta.time is None else _millis(unit.meta.time)
+    return None
 
 
 def _delayed(units: Iterable[UnitState]) -> tuple[int, UnitState | None]:

@@ -93,6 +93,12 @@ class TargetPart(msgspec.Struct, frozen=True, array_like=True):
         """Tells whether the part is committed or discarded."""
         return self.status in RESOLVED
 
+    def told(self) -> dict[str, object]:
+        """Returns the part as JSON tells it."""
+        return {
+            "status": self.status.value, "tables": list(self.tables), "instance": self.instance, "cause": self.cause,
+        }  # fmt: skip
+
     def settled(self, outcome: Outcome) -> TargetPart:
         """Returns the part after an outcome of it; what is resolved stays so, and what is discarding until then."""
         if self.resolved or (self.status is UnitStatus.DISCARDING and outcome.status not in RESOLVED):

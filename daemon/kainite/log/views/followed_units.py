@@ -7,6 +7,8 @@ time is over, so that a viewer of a long log sees how far the reading is, and th
 The outcomes are read before the log. So whatever was decided on a unit before an outcome stands in the log when the
 outcome is laid over it. Outcomes that are not copied change nothing but :meth:`FollowedUnits.dispatched`.
 
+Of several targets each has outcomes of its own; what each has of a unit is :mod:`kainite.log.views.followed_targets`.
+
 ===============================================  =======================================================================
 what happens                                     effect
 ===============================================  =======================================================================
@@ -23,18 +25,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.contract import LogHead, LogStore
-from kainite.log.format.entry import Batch, Outcome, StatusMeta, UnitStatus
+from kainite.log.format.entry import Batch, Entry, FragmentMeta, Outcome, StatusMeta, UnitStatus
 from kainite.log.state.loading import load_state, low_water_mark
 from kainite.log.state.open_unit import OpenUnit
-from kainite.log.state.outcomes import outcomes_of, outcomes_partition
 from kainite.log.state.summary import from_text
 from kainite.log.state.unit_state import UnitState
+from kainite.log.views.followed_outcomes import FollowedOutcomes
+from kainite.log.views.followed_targets import FollowedParts, TargetStanding
 from kainite.log.views.unit_table import LogRow, dispatched_row, open_row
 from kainite.log.views.unit_times import TimedUnits
 
@@ -63,13 +68,14 @@ class Refreshed:
         complete: whether the log is read up to its tail.
         anew: whether the reading began anew, so that ``applied`` repeats what earlier refreshes gave.
         applied: the units that were committed, in the log's order.
-        outcomes: the batches of outcomes that came, in order; one that was truncated before it was read is missing.
+        outcomes: by target, the batches of outcomes that came, in order; one that was truncated before it was read is
+            missing. The name is empty for an only target.
     """
 
     complete: bool
     anew: bool = False
     applied: tuple[AppliedUnit, ...] = ()
-    outcomes: tuple[Batch, ...] = ()
+    outcomes: Mapping[str, Sequence[Batch]] = field(default_factory=dict)
 
 
 class FollowedUnits:
@@ -79,14 +85,24 @@ class FollowedUnits:
         store: the log's store.
         partition: the partition's name.
         clock: seconds that never run backwards.
+        targets: the names of several targets; none for an only one.
+
+    Attributes:
+        parts: what each of several targets has of the units; None for an only target.
     """
 
-    def __init__(self, store: LogStore, partition: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: LogStore,
+        partition: str,
+        clock: Callable[[], float] = time.monotonic,
+        targets: tuple[str, ...] = (),
+    ) -> None:
         self._store = store
         self._partition = partition
         self._clock = clock
-        self._outcomes: list[Batch] = []
-        self._outcomes_next: int | None = None
+        self._outcomes = {name: FollowedOutcomes(store, partition, name) for name in targets or ("",)}
+        self.parts = FollowedParts(store, partition) if targets else None
         self._begin(0)
         self.next_id = 0
         self.head: LogHead | None = None
@@ -134,6 +150,18 @@ class FollowedUnits:
         found = next((unit for unit in reversed(self._units.units.values()) if unit.uow == name), None)
         return None if found is None else self._settled.get(found.tid, found)
 
+    def standings(self) -> tuple[TargetStanding, ...]:
+        """Returns how each of several targets stands; nothing for an only one."""
+        return () if self.parts is None else self.parts.standings(self._units.fold, self.next_id)
+
+    def in_target(self, target: str) -> Iterator[UnitState]:
+        """Yields the units that are not resolved in one of several targets, as they are there, in the log's order."""
+        if self.parts is None:
+            return
+        for tid, part in self.parts.unresolved(target):
+            if (unit := self.unit(tid)) is not None:
+                yield msgspec.structs.replace(unit, status=part.status, cause=part.cause, instance=part.instance)
+
     def row(self, unit: UnitState | OpenUnit) -> LogRow:
         """Returns a unit's row, with the columns that the log's index has."""
         if isinstance(unit, OpenUnit):
@@ -153,7 +181,7 @@ class FollowedUnits:
             LogUnavailableError: the store does not answer.
             LogCorruptError: the log does not read back as written.
         """
-        fresh = self._read_outcomes()
+        fresh = {name: outcomes.read() for name, outcomes in self._outcomes.items()}
         before, self.head = self.head, self._store.read_head(self._partition)
         head = self.head
         if head is None:
@@ -163,11 +191,15 @@ class FollowedUnits:
         anew = lost or (before is not None and head.generation < before.generation)
         if anew:
             self._begin(head.low_water_mark)
+            if self.parts is not None:
+                self.parts.begin()
         applied: list[AppliedUnit] = []
         complete = self._read_log(head, applied, self._clock() + enough)
         self._units.forget_below(head.low_water_mark)
-        self._lay_over(head)
-        return Refreshed(complete, anew, tuple(applied), tuple(fresh))
+        if self.parts is not None:
+            self.parts.forget_below(head.low_water_mark)
+        self._lay_over(self._not_copied(head))
+        return Refreshed(complete, anew, tuple(applied), {name: batches for name, batches in fresh.items() if batches})
 
     def _begin(self, low: int) -> None:
         self._units = TimedUnits()
@@ -200,8 +232,15 @@ class FollowedUnits:
             if isinstance(entry.meta, StatusMeta):
                 self._through = entry.meta.through if entry.meta.through is not None else self._through
                 applied += self._commits(entry.meta.outcomes, batch.time_ms)
-            self._units.apply(tid, entry, batch.time_ms)
+            self._apply(tid, entry, batch.time_ms)
         self.next_id = batch.last_id + 1
+
+    def _apply(self, tid: int, entry: Entry, time_ms: int) -> None:
+        fold = self._units.fold
+        late = fold.failed(entry.meta.uow) if self.parts is not None and isinstance(entry.meta, FragmentMeta) else None
+        self._units.apply(tid, entry, time_ms)
+        if self.parts is not None:
+            self.parts.take(tid, entry, fold, late)
 
     def _commits(self, outcomes: tuple[Outcome, ...], time_ms: int) -> Iterator[AppliedUnit]:
         for outcome in outcomes:
@@ -211,34 +250,22 @@ class FollowedUnits:
                 since = times.arrived_ms if times.arrived_ms is not None else times.dispatched_ms
                 yield AppliedUnit(at, None if since is None else max(0, at - since) / 1000)
 
-    def _read_outcomes(self) -> list[Batch]:
-        """Reads the outcomes that have come since the last refresh, and returns them."""
-        partition = outcomes_partition(self._partition)
-        if self._outcomes_next is None:
-            self._outcomes_next = low_water_mark(self._store, partition)
-        try:
-            fresh = list(self._store.read_batches(partition, self._outcomes_next, data=False, strong=True))
-        except LogCorruptError:
-            low = low_water_mark(self._store, partition)
-            if low <= self._outcomes_next:
-                raise
-            self._outcomes_next = low  # truncated since: the owner has copied them into the log
-            return []
-        if fresh:
-            self._outcomes_next = fresh[-1].last_id + 1
-        self._outcomes += fresh
-        return fresh
-
-    def _lay_over(self, head: LogHead) -> None:
-        """Settles units by the outcomes that the log does not have yet."""
-        through = self._through
-        if through is None and self._outcomes:
+    def _not_copied(self, head: LogHead) -> tuple[Outcome, ...]:
+        """Returns the outcomes of units that the log does not have yet."""
+        if self.parts is not None:
+            fresh = {name: outcomes.beyond(self.parts.through(name)) for name, outcomes in self._outcomes.items()}
+            return self.parts.lay_over(fresh)
+        (outcomes,) = self._outcomes.values()
+        if self._through is None and outcomes:
             summary = from_text(head.summary)
             known = summary.mark.through if summary is not None else load_state(self._store, self._partition).through
-            through = self._through = known
-        self._outcomes = [batch for batch in self._outcomes if batch.last_id > (-1 if through is None else through)]
+            self._through = known
+        return outcomes.beyond(-1 if self._through is None else self._through)
+
+    def _lay_over(self, outcomes: tuple[Outcome, ...]) -> None:
+        """Settles units by outcomes that the log does not have."""
         self._settled, self._applied_ms = {}, {}
-        for outcome in outcomes_of(self._outcomes, -1 if through is None else through + 1):
+        for outcome in outcomes:
             unit = self.unit(outcome.tid)
             if unit is not None:
                 self._settled[outcome.tid] = unit.settled(outcome)

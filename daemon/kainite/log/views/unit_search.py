@@ -26,15 +26,17 @@ class FoundUnits:
         total: how many units fit.
         rows: those that were asked for, the latest first; units that are being collected stand before the others.
         tables: for each row, the tables that the unit touches.
+        parts: for each row, the status in each of several targets; empty where it is resolved, or has no parts.
     """
 
     counts: Mapping[str, int]
     total: int
     rows: Sequence[LogRow]
     tables: Sequence[Sequence[str]]
+    parts: Sequence[Mapping[str, str]]
 
 
-def find(units: FollowedUnits, wanted: UnitFilter, skip: int = 0, most: int = 50) -> FoundUnits:
+def find(units: FollowedUnits, wanted: UnitFilter, skip: int = 0, most: int = 50, target: str = "") -> FoundUnits:
     """Returns the units that a filter takes.
 
     Args:
@@ -42,12 +44,14 @@ def find(units: FollowedUnits, wanted: UnitFilter, skip: int = 0, most: int = 50
         wanted: the filter.
         skip: how many of the latest ones are left out.
         most: how many rows are made.
+        target: one of several targets: only units that are not resolved there, as they are there.
     """
     anything = msgspec.structs.replace(wanted, statuses=())
-    opened = [row for row in _open_rows(units) if anything.takes(row)]
+    opened = [] if target else [row for row in _open_rows(units) if anything.takes(row)]
     opened.reverse()
-    if anything:
-        fitting = [unit for unit in units.dispatched() if anything.takes(unit)]
+    if anything or target:
+        dispatched = units.in_target(target) if target else units.dispatched()
+        fitting = [unit for unit in dispatched if anything.takes(unit)]
         counts = Counter(unit.status.value for unit in fitting)
         latest: Iterator[UnitState] = reversed(fitting)
     else:
@@ -64,7 +68,7 @@ def find(units: FollowedUnits, wanted: UnitFilter, skip: int = 0, most: int = 50
     for unit in islice(chosen, begin, begin + most - len(shown)):
         shown.append(units.row(unit))
         tables.append(unit.tables)
-    return FoundUnits(counts, total, shown, tables)
+    return FoundUnits(counts, total, shown, tables, [_parts(units, row) for row in shown])
 
 
 def all_tables(units: FollowedUnits) -> list[str]:
@@ -73,6 +77,13 @@ def all_tables(units: FollowedUnits) -> list[str]:
     for unit in islice(units.latest(), _LATEST):
         tables.update(unit.tables)
     return sorted(tables)
+
+
+def _parts(units: FollowedUnits, row: LogRow) -> dict[str, str]:
+    unit = units.unit(row.id) if units.parts is not None and row.id is not None else None
+    if units.parts is None or unit is None or unit.resolved:
+        return {}
+    return {name: part.status.value for name, part in units.parts.of(unit.tid).items()}
 
 
 def _open_rows(units: FollowedUnits) -> Iterator[LogRow]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 
 from kainite.console.access import Visitor
 from kainite.console.lock_watch import LockWaits
 from kainite.console.observed import LogReading
-from kainite.console.pages.apply import duties_of_tables, tables_page
+from kainite.console.observed_target import observed_targets
+from kainite.console.pages.apply import AppliedTarget, duties_of_tables, tables_page, targets_asked_for
 from kainite.console.rendering import environment
 from kainite.fleet.model.records import Duty, DutyKind, Picture, Work
 from kainite.targets.lock_waits import LockHolder, LockWait
 from kainite.verdict.facts import FleetFacts, ReplicaFacts, ReplicaTableFacts
 from kainite.verdict.judging import judge
 from support.console_world import allow, served_console
-from support.log_cli import LogWorld
+from support.log_cli import LogWorld, two_targets_settings
 from support.verdicts import well
 
 
@@ -50,11 +52,12 @@ def apply_page(replica: ReplicaFacts, locks: LockWaits = LockWaits(()), wanted: 
     """Returns the page's live region, for what a target tells."""
     picture = Picture({}, {"verify": Duty("verify", Work(DutyKind.VERIFY))}, None)
     verdict = judge(well(replica=replica, fleet=FleetFacts(picture)))
-    application = SimpleNamespace(name="app", has_log=True)
+    application = SimpleNamespace(name="app", has_log=True, has_several_targets=False)
     return environment("").get_template("apply.html").render(
         app=application, apps=["app"], visitor=Visitor("ada", may_act=True), version="1", verdict=verdict, now_ms=0,
-        live=True, path="apply", here="", prefix="", reading=LogReading(True), paused="", batches=(), waiting=[],
-        locks=locks, duties=duties_of_tables(verdict), tables=tables_page(verdict, wanted),
+        live=True, path="apply", here="", prefix="", reading=LogReading(True), paused="", wanted="",
+        views=[AppliedTarget("", "PostgreSQL", (), (), [], locks)],
+        duties=duties_of_tables(verdict), tables=tables_page(verdict, wanted),
     )  # fmt: skip
 
 
@@ -90,3 +93,10 @@ def test_hundreds_of_tables_stand_on_pages() -> None:
     assert ("t199" in last, "t229" in last, "201–230 of 230" in last) == (False, True, True)
     assert 'href="/app/apply?tables=4#tables"' in last
     assert 'rel="next"' not in last
+
+
+def test_a_query_names_one_target_or_means_all(tmp_path: Path) -> None:
+    shop, crm = observed_targets(two_targets_settings(tmp_path))
+    assert targets_asked_for((shop, crm), "crm") == [crm]
+    for wanted in (None, "", "nobody"):
+        assert targets_asked_for((shop, crm), wanted) == [shop, crm]

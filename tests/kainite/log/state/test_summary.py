@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kainite.log.format.entry import (
+    TARGETS,
+    ControlMeta,
     Entry,
     EntryKind,
     Fault,
     FragmentMeta,
     Outcome,
     StatusMeta,
+    TargetMeta,
     UnitMeta,
     UnitStatus,
 )
@@ -27,6 +30,7 @@ from kainite.log.state.summary import (
     from_text,
     summary_of,
 )
+from kainite.settings.assignment import TableAssignment
 
 MARK = DurableMark(0, 0, -1)
 
@@ -111,6 +115,26 @@ def test_another_form_is_no_summary(text: str) -> None:
 def test_fields_of_a_later_release_are_passed_over() -> None:
     summary = LogSummary(1, 0, MARK, targets=(TargetFigure("crm", 3, 1),), assigned="digest")
     assert from_text(as_text(summary)[:-1] + ',"later"]') == summary
+
+
+def test_a_target_says_since_when_its_apply_job_could_have_applied_a_unit() -> None:
+    state = FoldedLog()
+
+    def add(kind: EntryKind, meta: ControlMeta | UnitMeta | TargetMeta) -> None:
+        state.apply(state.next_id, Entry(kind, meta), 7_000)
+
+    def since() -> list[tuple[str, int, int, int | None]]:
+        told = summary_of(state, OwnersFigures(1, MARK)).targets
+        return [(target.name, target.waiting, target.failed, target.since_ms) for target in told]
+
+    add(EntryKind.CONTROL, ControlMeta(TARGETS, key=TableAssignment((("a", ()), ("b", ("t",)))).as_text()))
+    add(EntryKind.UNIT, UnitMeta("first", 1, time=5_000_000_000, arrived_ms=6_000))
+    add(EntryKind.UNIT, UnitMeta("second", 1, arrived_ms=8_000))
+    assert since() == [("a", 2, 0, 5_000), ("b", 0, 0, None)]
+    add(EntryKind.TARGET, TargetMeta("a", (Outcome(1, UnitStatus.FAILED, 0, "refused"),), 0))
+    assert since() == [("a", 2, 1, 8_000), ("b", 0, 0, None)]
+    add(EntryKind.TARGET, TargetMeta("a", (Outcome(2, UnitStatus.IN_PROGRESS, 0, "the row is locked"),), 1))
+    assert since() == [("a", 2, 1, None), ("b", 0, 0, None)]
 
 
 def test_one_target_has_no_field_of_targets() -> None:

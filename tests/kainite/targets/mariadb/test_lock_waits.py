@@ -10,6 +10,7 @@ import pytest
 from kainite.base.errors import TargetUnavailableError
 from kainite.targets.lock_waits import read_lock_waits
 from kainite.targets.mariadb.connection import connect
+from kainite.targets.mariadb.lock_waits import question
 from support.waiting import eventually
 
 WAITING = (
@@ -46,6 +47,15 @@ def test_who_has_locked_the_row_that_a_session_waits_for(mariadb: str) -> None:
     assert before.seconds is not None
     for connection in (setup, holder, waiter):
         connection.close()
+
+
+def test_each_server_is_asked_where_it_keeps_its_waits(mariadb: str) -> None:
+    """Shows of the question to MySQL that it is SQL, and asks for MySQL's table: no MySQL is here to answer it."""
+    connection = connect(mariadb)
+    rows(connection, question("10.11.6-MariaDB"))
+    with pytest.raises(pymysql.err.ProgrammingError, match=r"'performance_schema\.data_lock_waits' doesn't exist"):
+        rows(connection, question("8.4.0"))
+    connection.close()
 
 
 def test_a_server_that_does_not_answer_is_told_without_its_secret() -> None:
