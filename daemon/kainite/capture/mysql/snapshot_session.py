@@ -108,8 +108,8 @@ class SnapshotSession:
         """Yields a query's rows, in blocks, as the text that COPY of PostgreSQL reads.
 
         Args:
-            query: gives a text, or NULL, for each column.
-            spellings: what becomes of each column's text.
+            query: gives a text or bytes, or NULL, for each column.
+            spellings: what becomes of each column's text, or bytes.
 
         Raises:
             SnapshotGoneError: the session is gone, or the table was altered.
@@ -146,7 +146,7 @@ def _blocks(lines: Iterable[str]) -> Iterator[bytes]:
     yield "".join(block).encode()
 
 
-def _line(row: Sequence[str | None], special: Sequence[tuple[int, Callable[[str], str]]]) -> str:
+def _line(row: Sequence[Any], special: Sequence[tuple[int, Callable[[Any], str]]]) -> str:
     """Returns a row as a line of COPY."""
     if special:
         values = list(row)

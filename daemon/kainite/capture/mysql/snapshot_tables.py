@@ -31,6 +31,7 @@ _COLUMNS: Final = """
 _KEYS: Final = """
     SELECT table_name, column_name FROM information_schema.statistics
     WHERE table_schema = %s AND index_name = 'PRIMARY' ORDER BY table_name, seq_in_index"""
+_STORED: Final = frozenset({"binary", "varbinary", "char", "varchar"})
 _BY_TEXT: Final = frozenset({"decimal", "date", "datetime", "timestamp", "uuid", "inet4", "inet6"})
 
 
@@ -58,18 +59,24 @@ class SnapshotColumn:
         """Returns how its text is got."""
         return text_form(backticked(self.name), self.data_type, self.column_type)
 
+    @property
+    def cut(self) -> str:
+        """Returns an expression for what :meth:`literal` reads: of texts and bytes, what is stored, in hexadecimal."""
+        name = backticked(self.name)
+        return f"HEX({name})" if self.data_type in _STORED else f"CONCAT('', {self.form.sql})"
+
     def literal(self, text: str) -> str | None:
         """Returns a value of the column as SQL compares it; None for a type at whose values nothing is cut.
 
         Args:
-            text: the value as a query of :attr:`form` gives it.
+            text: the value as a query of :attr:`cut` gives it.
         """
         if self.data_type in ("tinyint", "smallint", "mediumint", "int", "bigint"):
             return str(int(text))
         if self.data_type in ("binary", "varbinary"):
-            return f"X'{text[2:]}'"
+            return f"X'{text}'"
         if self.data_type in ("char", "varchar"):
-            return f"CONVERT(X'{text.encode().hex()}' USING {self.charset}) COLLATE {self.collation}"
+            return f"_{self.charset} X'{text}' COLLATE {self.collation}"
         return f"'{text.removesuffix('+00')}'" if self.data_type in _BY_TEXT else None
 
 
@@ -167,7 +174,7 @@ def _cuts(catalogue: MysqlSourceCatalogue, table: SnapshotTable) -> Iterator[str
     above = "TRUE"
     while True:
         order = f"FROM {source} WHERE {above} ORDER BY {name} LIMIT 1"
-        text = catalogue.value(f"SELECT CONCAT('', {column.form.sql}) {order} OFFSET {rows}")
+        text = catalogue.value(f"SELECT {column.cut} {order} OFFSET {rows}")
         cut = None if text is None else column.literal(str(text))
         if cut is None:
             return

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from kainite.capture.mysql.values import float_text
 
@@ -29,6 +29,7 @@ class TextSpelling(StrEnum):
     FLOAT = "float"
     DOUBLE = "double"
     ADDRESS = "address"
+    BYTES = "bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ def text_form(name: str, data_type: str, column_type: str) -> TextForm:
         return TextForm(f"{name} * 1e0", TextSpelling.DOUBLE)
     if data_type in ("inet4", "inet6"):
         return TextForm(f"CAST({name} AS CHAR)", TextSpelling.ADDRESS)
+    if data_type in _BYTES:  # the server would make NULL of a text longer than its max_allowed_packet
+        return TextForm(name, TextSpelling.BYTES)
     return TextForm(_expression(name, data_type, column_type))
 
 
@@ -66,8 +69,6 @@ def _expression(name: str, data_type: str, column_type: str) -> str:
         return f"{name} + 0"  # without zeros in front
     if found := _BITS.fullmatch(column_type):
         return f"LPAD(BIN({name} + 0), {found[1]}, '0')"
-    if data_type in _BYTES:
-        return f"CONCAT(CHAR(92 USING utf8mb4), 'x', LOWER(HEX({name})))"
     if data_type in _TEXTS:
         return f"CONVERT({name} USING utf8mb4)"
     if data_type == "timestamp":
@@ -83,10 +84,15 @@ def _address(text: str) -> str:
     return str(ipaddress.ip_address(text))
 
 
-SPELLINGS: Final[Mapping[TextSpelling, Callable[[str], str]]] = {
+def _bytes(data: bytes) -> str:
+    return f"\\x{data.hex()}"
+
+
+SPELLINGS: Final[Mapping[TextSpelling, Callable[[Any], str]]] = {
     TextSpelling.AS_IT_IS: str,
     TextSpelling.FLOAT: lambda text: float_text(float(text)),
     TextSpelling.DOUBLE: _double,
     TextSpelling.ADDRESS: _address,
+    TextSpelling.BYTES: _bytes,
 }
-"""Makes the extractor's text of what a server gives."""
+"""Makes the extractor's text of what a server gives: a text, or bytes (:attr:`TextSpelling.BYTES`)."""

@@ -8,6 +8,8 @@ import pytest
 
 from kainite.base.errors import SourceError
 from kainite.capture.mysql.snapshot_session import SnapshotGoneError, SnapshotSession
+from kainite.capture.mysql.snapshot_tables import snapshot_tables
+from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
 from kainite.capture.mysql.text_forms import TextSpelling
 from support.mariadb_source import execute, here, rows
 
@@ -49,3 +51,14 @@ def test_a_table_that_was_altered_behind_the_snapshot_cannot_be_held(database: s
         execute(database, "TRUNCATE TABLE item")
         with pytest.raises(SourceError, match="definition has changed"):
             one.hold(["item"])
+
+
+def test_bytes_may_be_longer_than_the_texts_that_the_server_makes(database: str) -> None:
+    execute(database, "CREATE TABLE item (id INT PRIMARY KEY, v LONGBLOB)",
+            "INSERT INTO item VALUES (1, REPEAT('x', @@max_allowed_packet DIV 2 + 1))")  # fmt: skip
+    with closing(MysqlSourceCatalogue(database)) as catalogue, closing(SnapshotSession(database)) as one:
+        (table,) = snapshot_tables(catalogue, str(catalogue.value("SELECT database()")), ())
+        one.begin()
+        found = b"".join(one.blocks(table.query("TRUE"), [column.form.spelling for column in table.copied]))
+        size = int(catalogue.value("SELECT LENGTH(v) FROM item"))
+    assert found == b"1\t\\\\x" + b"78" * size + b"\n"

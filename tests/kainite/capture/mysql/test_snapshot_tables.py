@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import closing
 
 import pytest
@@ -15,6 +16,9 @@ KEYS = {
     "int": ("id INT", "CAST(seq AS SIGNED) - 3000"),
     "bigint unsigned": ("id BIGINT UNSIGNED", "18446744073709551615 - seq * 7"),
     "varchar": ("id VARCHAR(40) CHARACTER SET latin1", "CONCAT(CHAR(97 + seq % 26), '''ä\\\\', seq)"),
+    "latin1": ("id VARCHAR(40) CHARACTER SET latin1", "CONCAT('ü', LPAD(seq, 6, '0'))"),
+    "gbk": ("id CHAR(40) CHARACTER SET gbk", "CONCAT('中', LPAD(seq, 6, '0'))"),
+    "utf32": ("id VARCHAR(40) CHARACTER SET utf32", "CONCAT('a', LPAD(seq, 6, '0'))"),
     "collated": ("id VARCHAR(40) COLLATE utf8mb4_general_ci", "CONCAT(IF(seq % 2, 'a', 'A'), seq)"),
     "binary": ("id BINARY(4)", "UNHEX(LPAD(HEX(seq * 977), 8, '0'))"),
     "decimal": ("id DECIMAL(20,4)", "seq / 8 - 100"),
@@ -39,7 +43,7 @@ def test_ranges_have_each_row_once(database: str, kind: str, monkeypatch: pytest
     )
     with closing(MysqlSourceCatalogue(database)) as catalogue:
         (table,) = snapshot_tables(catalogue, str(catalogue.value("SELECT database()")), ())
-        found = list(key_ranges(catalogue, table))
+        found = list(itertools.islice(key_ranges(catalogue, table), 100))
     counts = [rows(database, f"SELECT COUNT(*) FROM item WHERE {one}")[0][0] for one in found]
     assert sum(counts) == 6000
     several = {"float": 1, "two columns": 3}.get(kind, 6)
