@@ -7,8 +7,11 @@
 The boundary between copy and stream is a transaction's *number*: the extractor numbers all that commit in the database
 in the order of the binlog, so the copy has those up to some number, and the log brings those behind it. Nothing but
 the binlog says which number a place has. So the load reads the binlog from the extraction's offset, whose number is
-known, up to the place, with the extractor's own code. The offset is read first, so it is before the place; and most
-of the binlog before there is a snapshot, which would wait for it.
+known, up to the place, with the extractor's own code. Most of the binlog is read before there is a snapshot, which
+would wait for it.
+
+A transaction stands in the binlog before InnoDB has committed it, and may be numbered then: for long, where its commit
+waits for a semi-synchronous replica (``AFTER_SYNC``). So a snapshot whose place is before what was read is begun again.
 
 What a crash leaves: readers that nobody needs, which end by themselves (:mod:`kainite_spark.load.snapshot_reader`).
 """
@@ -57,8 +60,9 @@ class _BinlogCopy:
         offset = offset_of(self.ends)
         reading = replace(self.ends.source, heartbeat=None, journal=None)
         with source_catalogue(self.ends) as (catalogue, database), closing(MysqlExtractor(reading)) as extractor:
-            extractor.number_at(offset, _end_of_binlog(catalogue))
-            snapshot, place = begin_snapshot(self.ends, self.readers)
+            end = _end_of_binlog(catalogue)
+            extractor.number_at(offset, end)
+            snapshot, place = begin_snapshot(self.ends, self.readers, end)
             try:
                 hold_tables(snapshot, [pair.source.name for pair in self.tables])
                 self._check_tables(catalogue, database)

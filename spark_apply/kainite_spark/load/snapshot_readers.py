@@ -23,6 +23,7 @@ import msgspec
 import pymysql
 
 from kainite.base.errors import SourceError
+from kainite.base.redaction import redacted
 from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.snapshot_session import LOCK_WAIT_S
 from kainite.capture.mysql.source_catalogue import as_source_error
@@ -47,20 +48,32 @@ BEGINNINGS: Final = 50
 MOST_READERS: Final = 8
 """Readers of a load, where the host has so many processors."""
 
+BEGIN_S: Final = 10.0
+"""Seconds for which a beginning waits for a reader: commits may be kept out of the source meanwhile."""
+
 LOOK_S: Final = 0.5
 CHECK_S: Final = 60.0
 """Seconds between two requests to a reader that has nothing to do."""
 
-_PREPARED: Final = "SHOW GLOBAL STATUS LIKE 'Com_xa_prepare'"
-_LOCK: Final = (f"SET SESSION lock_wait_timeout = {LOCK_WAIT_S}", "FLUSH TABLES WITH READ LOCK")
+_XA: Final = "SHOW GLOBAL STATUS WHERE variable_name IN ('Com_xa_prepare', 'Com_xa_commit')"
+_LOCK: Final = (
+    f"SET SESSION lock_wait_timeout = {LOCK_WAIT_S}, wait_timeout = {2 * BEGIN_S:.0f}", "FLUSH TABLES WITH READ LOCK",
+)  # fmt: skip
+_REFUSED: Final = frozenset({1044, 1045, 1227})
 
 
 class ReaderLink:
-    """A connection with a reader; raises OSError where the reader is gone."""
+    """A connection with a reader; raises OSError where the reader is gone.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: where it listens.
+        longest: seconds for which it is waited for; without end where there are none.
+    """
+
+    def __init__(self, path: Path, longest: float | None = None) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         try:
+            self._socket.settimeout(longest)
             self._socket.connect(str(path))
         except OSError:
             self._socket.close()
@@ -88,12 +101,13 @@ class ReaderLink:
         self._socket.close()
 
 
-def begin_snapshot(ends: LoadEnds, readers: int) -> tuple[str, BinlogPlace]:
+def begin_snapshot(ends: LoadEnds, readers: int, least: BinlogPlace) -> tuple[str, BinlogPlace]:
     """Starts readers whose snapshots have one place; returns the snapshot and the place.
 
     Args:
         ends: source and target.
         readers: how many.
+        least: up to where the binlog has been read; no transaction before it is missing in the snapshots.
 
     Raises:
         SourceError: the source refused, is away, or lets no two sessions begin at one place.
@@ -102,8 +116,8 @@ def begin_snapshot(ends: LoadEnds, readers: int) -> tuple[str, BinlogPlace]:
     try:
         for number in range(readers):
             _start(ReaderWork(ends.source_url, ends.target, ends.log_partition, str(folder / f"{number}.sock")))
-        with _links(folder) as links:
-            return str(folder), _same_place(ends.source_url, links)
+        with _links(folder, BEGIN_S) as links:
+            return str(folder), _same_place(ends.source_url, links, least)
     except BaseException as error:
         release_snapshot(str(folder))
         if isinstance(error, OSError):
@@ -206,41 +220,44 @@ def _start(work: ReaderWork) -> None:
 
 
 @contextmanager
-def _links(folder: Path) -> Iterator[list[ReaderLink]]:
+def _links(folder: Path, longest: float | None = None) -> Iterator[list[ReaderLink]]:
     """Connects to the readers of a folder that live."""
     with ExitStack() as stack:
         links: list[ReaderLink] = []
         for path in sorted(folder.glob("*.sock")):
             with suppress(OSError):
-                links.append(stack.enter_context(closing(ReaderLink(path))))
+                links.append(stack.enter_context(closing(ReaderLink(path, longest))))
         yield links
 
 
-def _same_place(url: str, links: Sequence[ReaderLink]) -> BinlogPlace:
-    """Lets all begin until their places are the same; returns the place.
+def _same_place(url: str, links: Sequence[ReaderLink], least: BinlogPlace) -> BinlogPlace:
+    """Lets all begin until their places are the same, and not before the least; returns the place.
 
     ``XA COMMIT`` stands in the binlog before InnoDB commits, so a snapshot may lack what its place has. Where anybody
-    has prepared an XA transaction since the server began, commits are kept out, which waits for those under way.
+    has prepared or committed an XA transaction since the server began, commits are kept out, which waits for those
+    under way.
     """
     for _ in range(BEGINNINGS):
         places = _begun(links)
-        if _has_prepared(url):
+        if has_xa(url):
             break
-        if len(places) == 1:
+        if len(places) == 1 and not any(place.is_before(least) for place in places):
             return places.pop()
     with _nobody_commits(url):
         places = _begun(links)
     if len(places) != 1:
         raise SourceError(f"snapshots of the source begin at different places: {', '.join(map(str, places))}")
-    return places.pop()
+    if (place := places.pop()).is_before(least):
+        raise SourceError(f"a snapshot of the source begins at {place}, and its binlog was read up to {least}")
+    return place
 
 
-def _has_prepared(url: str) -> bool:
-    """Tells whether an XA transaction was prepared since the server began."""
+def has_xa(url: str) -> bool:
+    """Tells whether an XA transaction was prepared since the server began, or one of before then committed."""
     with as_source_error(), closing(connect(url)) as connection, connection.cursor() as cursor:
-        cursor.execute(_PREPARED)
-        row = cursor.fetchone()
-    return row is None or int(row[1]) > 0
+        cursor.execute(_XA)
+        counts = [int(count) for _, count in cursor.fetchall()]
+    return not counts or any(counts)
 
 
 def _begun(links: Sequence[ReaderLink]) -> set[BinlogPlace]:
@@ -259,7 +276,13 @@ def _all(links: Sequence[ReaderLink], request: ReaderRequest) -> list[ReaderAnsw
 
 @contextmanager
 def _nobody_commits(url: str) -> Iterator[None]:
-    """Keeps commits out of the source meanwhile, which takes the right RELOAD."""
+    """Keeps commits out of the source meanwhile, which takes the right RELOAD.
+
+    The server lets them in again when this process has been silent for longer than it would wait for the readers.
+
+    Raises:
+        SourceError: commits could not be kept out, or not for all the time.
+    """
     with as_source_error():
         connection = connect(url)
     with closing(connection):
@@ -267,9 +290,16 @@ def _nobody_commits(url: str) -> Iterator[None]:
             for statement in _LOCK:
                 connection.query(statement)
         except pymysql.Error as error:
-            raise SourceError(
-                f"so much commits in the source, or by XA, that sessions find no common point, and its user may not"
-                f" keep commits out for an instant ({error.args[-1]}): GRANT RELOAD ON *.* TO the user"
-            ) from None
+            raise SourceError(_no_lock(error)) from None
         yield
-        connection.query("UNLOCK TABLES")
+        with as_source_error():
+            connection.query("UNLOCK TABLES")
+
+
+def _no_lock(error: pymysql.Error) -> str:
+    """Returns why commits could not be kept out."""
+    begun = "so much commits in the source, or by XA, or so slowly, that sessions find no common point"
+    why = redacted(" ".join(str(error.args[-1] if error.args else error).split()))
+    if error.args and error.args[0] in _REFUSED:
+        return f"{begun}, and its user may not keep commits out for an instant ({why}): GRANT RELOAD ON *.* TO the user"
+    return f"{begun}, and commits could not be kept out for an instant ({why}): start the load again"

@@ -24,7 +24,7 @@ from kainite_spark.load import snapshot_readers
 from kainite_spark.load.snapshot_readers import SnapshotReaders, snapshot_lives
 from kainite_spark.load.tasks import LoadStepResult, LoadTask
 from support.binlog_loading import BinlogLoading, binlog_loading, following
-from support.mariadb_source import session, source_database
+from support.mariadb_source import here, session, source_database
 from support.names import unique
 from support.waiting import eventually
 
@@ -297,6 +297,27 @@ def test_the_number_is_right_behind_the_end_of_a_file(world: BinlogLoading) -> N
         assert (follower.failed(), world.differences("account", "move")) == ({}, {})
 
 
+def test_a_transaction_that_is_in_the_binlog_and_not_yet_committed_is_not_lost(world: BinlogLoading) -> None:
+    url = world.ends.source.url
+    before = here(url)
+    world.in_source(
+        "SET GLOBAL rpl_semi_sync_master_wait_point = 'AFTER_SYNC'", "SET GLOBAL rpl_semi_sync_master_timeout = 4000",
+        "SET GLOBAL rpl_semi_sync_master_enabled = ON",
+    )  # fmt: skip
+    writer = threading.Thread(target=world.in_source, args=("UPDATE account SET balance = 77 WHERE id = 1",))
+    try:
+        with following(world) as follower:
+            writer.start()
+            eventually(lambda: here(url) != before)
+            world.load()
+            writer.join()
+            follower.catch_up()
+            assert (follower.failed(), world.differences("account", "move")) == ({}, {})
+    finally:
+        writer.join()
+        world.in_source("SET GLOBAL rpl_semi_sync_master_enabled = OFF")
+
+
 def test_a_transaction_that_is_prepared_at_the_point_comes_by_the_log(world: BinlogLoading) -> None:
     with following(world) as follower:
         with closing(session(world.ends.source.url)) as other:
@@ -334,7 +355,7 @@ def test_who_may_not_keep_commits_out_is_told_so(world: BinlogLoading, monkeypat
     with pytest.raises(SourceError, match=r"GRANT RELOAD ON \*\.\* TO the user"):
         BinlogLoading(poor).load()
     monkeypatch.setattr(snapshot_readers, "BEGINNINGS", 50)
-    monkeypatch.setattr(snapshot_readers, "_has_prepared", lambda _: False)  # other tests of the server may have
+    monkeypatch.setattr(snapshot_readers, "has_xa", lambda _: False)  # other tests of the server may have
     assert BinlogLoading(poor).load().state is LoadState.LIVE
     world.in_source(f"DROP USER {name}@localhost")
 

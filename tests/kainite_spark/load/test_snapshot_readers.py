@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
+import psutil
 import pytest
 
 from kainite.base.errors import SourceError
+from kainite.capture.mysql.place import BinlogPlace
+from kainite_demo import mariadb_server
 from kainite_spark.load import snapshot_readers
 from kainite_spark.load.snapshot_reader import ReaderWork
-from kainite_spark.load.snapshot_readers import begin_snapshot, hold_tables, release_snapshot, snapshot_lives
-from support.mariadb_source import execute, here, source_database
+from kainite_spark.load.snapshot_readers import (
+    ReaderLink,
+    begin_snapshot,
+    has_xa,
+    hold_tables,
+    release_snapshot,
+    snapshot_lives,
+)
+from support.mariadb_source import execute, here, mariadb_with_binlog, source_database
 from support.waiting import eventually
+
+BEGINNING: Final = BinlogPlace("binlog.000001", 4)
 
 
 @pytest.fixture
@@ -27,7 +43,7 @@ def test_readers_begin_at_one_place_and_end_when_they_are_released(
     ends: ReaderWork, beginnings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshot_readers, "BEGINNINGS", beginnings)
-    snapshot, place = begin_snapshot(ends, 3)
+    snapshot, place = begin_snapshot(ends, 3, BEGINNING)
     assert {"file": place.file, "position": place.position, "number": 0} == here(ends.source_url)
     assert len(list(Path(snapshot).glob("*.sock"))) == 3
     hold_tables(snapshot, ["item"])
@@ -42,9 +58,60 @@ def test_readers_begin_at_one_place_and_end_when_they_are_released(
 def test_a_source_that_is_away_is_told_and_nothing_is_left(ends: ReaderWork, tmp_path: Path) -> None:
     away = ReaderWork(f"mariadb://root@/x?unix_socket={tmp_path}/none", ends.target, "log/0", "")
     with pytest.raises(SourceError, match="the source cannot be read"):
-        begin_snapshot(away, 2)
+        begin_snapshot(away, 2, BEGINNING)
 
 
 def test_a_snapshot_of_which_nothing_is_there_does_not_live(tmp_path: Path) -> None:
     assert not snapshot_lives(str(tmp_path / "none"))
     release_snapshot(str(tmp_path / "none"))
+
+
+def test_a_frozen_reader_keeps_commits_out_of_the_source_for_a_moment_alone(
+    ends: ReaderWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_readers, "BEGINNINGS", 0)
+    monkeypatch.setattr(snapshot_readers, "BEGIN_S", 1.0)
+    frozen: list[psutil.Process] = []
+
+    class FreezingLink(ReaderLink):
+        def __init__(self, path: Path, longest: float | None = None) -> None:
+            super().__init__(path, longest)
+            if path.name == "1.sock" and not frozen:
+                frozen.append(next(one for one in psutil.process_iter() if listens(one, path)))
+                os.kill(frozen[0].pid, signal.SIGSTOP)
+
+    monkeypatch.setattr(snapshot_readers, "ReaderLink", FreezingLink)
+    try:
+        with pytest.raises(SourceError, match="timed out"):
+            begin_snapshot(ends, 2, BEGINNING)
+        execute(ends.source_url, "SET lock_wait_timeout = 5", "INSERT INTO item VALUES (1)")
+    finally:
+        for process in frozen:
+            os.kill(process.pid, signal.SIGCONT)
+    eventually(lambda: not frozen[0].is_running() or frozen[0].status() == psutil.STATUS_ZOMBIE)
+
+
+def listens(process: psutil.Process, path: Path) -> bool:
+    """Tells whether a process is the reader at a socket."""
+    try:
+        return any(str(one.laddr) == str(path) for one in process.net_connections("unix"))
+    except psutil.Error:
+        return False
+
+
+def test_xa_is_noticed_also_of_a_transaction_that_was_prepared_before_the_server_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durable, first = "--innodb-flush-log-at-trx-commit=1", tmp_path / "a"
+    with mariadb_with_binlog(first, durable) as url:
+        execute(url, "CREATE DATABASE a", "CREATE TABLE a.item (id INT PRIMARY KEY)")
+        assert not has_xa(url)
+        execute(url, "XA START 'one'", "INSERT INTO a.item VALUES (1)", "XA END 'one'", "XA PREPARE 'one'")
+        assert has_xa(url)
+        monkeypatch.setattr(
+            mariadb_server, "_make_tables",
+            lambda _programs, _server, folder: shutil.copytree(first / "data", folder / "data", dirs_exist_ok=True),
+        )  # fmt: skip
+        with mariadb_with_binlog(tmp_path / "b", durable) as begun_again:
+            execute(begun_again, "XA COMMIT 'one'")
+            assert has_xa(begun_again)
