@@ -74,6 +74,7 @@ from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
 from kainite_spark.driver.pace import Pace
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
+from kainite_spark.driver.prepared_watch import PreparedWatch
 from kainite_spark.driver.stop_point import StopPoint
 from kainite_spark.plan.backlog import Backlog, Selection
 from kainite_spark.plan.passing import MAY_TOUCH, OVERTAKEN
@@ -165,6 +166,7 @@ class _ApplyLoop:
             environment.store, environment.partition, new_backlog, environment.feed, payloads, environment.name
         )
         self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
+        self._prepared = PreparedWatch(environment, self._metrics, time.monotonic)
         self._stop_point = StopPoint(environment.stops, outcomes.generation)
         self._schemes = 0
         self._is_stale = False  # whether the target's catalogue is to be read again
@@ -241,6 +243,7 @@ class _ApplyLoop:
     def _round(self, *, strong: bool) -> int:
         """Runs one round; returns the number of units that it selected."""
         self._outcomes.check()
+        self._prepared.look()
         self._poll(strong=strong)
         selected = 0 if self._hold() else self._try_some()
         if strong or not self._backlog.may_wait or time.monotonic() >= self._told_outcomes + OUTCOMES_EVERY_S:
