@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from simulation.aims_apply import (
+    atomic_commit,
     child_leaves,
     frozen_task,
     locked,
@@ -92,4 +93,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "two streams": two_streams,
     "two targets": two_targets,
     "added stream": added_stream,
+    "atomic commit": atomic_commit,
 }

@@ -127,6 +127,7 @@ class More:
         set_back: when the target goes back to an earlier state of its own; None for never.
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
         two_targets: transactions write to a second target too, which has apply jobs of its own.
+        atomic: the two targets commit together: one apply job serves both.
         loads: commands that load a target, in place of all else: ``load``, ``anew``, ``reload TABLE``, ``add TABLE``.
     """
 
@@ -166,6 +167,7 @@ class More:
     set_back: SetBack | None = None
     programs: Programs | None = None
     two_targets: bool = False
+    atomic: bool = False
     loads: tuple[str, ...] = ()
 
 
