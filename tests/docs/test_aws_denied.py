@@ -138,8 +138,8 @@ MAY: dict[str, str] = {
     "a lease's end",
     "Apply": "the token|rows|rows of applications|outcomes|decisions|a decision",
     "Worker": "leases|records|a lease|a checkpoint|a lease's end",
-    "Worker Log": "the token|rows|rows of applications|names of units|requests|leases|records|a head|an entry|"
-    "an application's entry|a fence|a deletion|names|outcomes|an answer|a lease|a checkpoint|a lease's end",
+    "Worker Log": "the token|rows|rows of applications|names of units|requests|decisions|leases|records|a head|"
+    "an entry|an application's entry|a fence|a deletion|names|outcomes|an answer|a lease|a checkpoint|a lease's end",
     "Worker Duties": "leases|records|a lease|a checkpoint|a lease's end|the fleet|a duty|the leader's history",
 }
 """What each role may of the attempts; it is denied the others. Roles are names of policies."""

@@ -42,7 +42,7 @@ def fresh(tmp_path: Path) -> Iterator[Fresh]:
 
 
 def history(world: AtomicWorld, consistency: Consistency, *fates: Fate) -> End:
-    """Units of one target and of both, conflicts, one that each target refuses in turn, a correction, a retry."""
+    """Applies units of one target and of both, conflicts, one that each target refuses in turn, and a correction."""
     log = world.log
     settings = {"consistency": consistency, "max_units": 3, "group_units": 2}
     log.unit("both", *noting("both", item(1, 1), contact(1, 1)))
