@@ -5,9 +5,13 @@ steady state brings, through real sockets to an owner in this process. The basel
 shards in the owner's own process, in the same run. The log's store makes the bytes of each batch and drops them, so
 what is measured is the owner: appends and units a second, CPU of the owner's process a unit, median time of an append.
 
+With ``--partitions`` the same appends go to several owners at once, each of a log partition of its own in a process of
+its own, as shards of that process make them. They share nothing but the machine, so what they lose against one owner is
+what the machine's processors lack. docs/scale.md reckons with these figures.
+
 ``benchmarks/failover.py`` measures how long a change of owners takes.
 
-    python benchmarks/log_service.py [--units N] [--clients N ...] [--json]
+    python benchmarks/log_service.py [--units N] [--clients N ...] [--partitions N ...] [--json]
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from runs.machine import warn_unless_quiet
 
@@ -31,6 +36,7 @@ from kainite.log.client import LogClient
 from kainite.log.contract import Slot
 from kainite.log.format.batch_codec import encode
 from kainite.log.format.entry import SNAPSHOT_PART, Batch, ControlMeta, Entry, EntryKind
+from kainite.owner.owner import LogOwner
 from kainite.peers.access import Access
 from kainite.peers.access_files import AccessFiles
 from kainite.peers.address import OwnerAddress, from_text
@@ -50,6 +56,8 @@ from kainite.uow.touches import Touched
 
 UNITS_PER_APPEND = 10
 SHARDS_PER_CLIENT = 4
+SHARDS_OF_AN_OWNER = 128
+"""Shards that keep an owner busy: an append waits for others up to 20 ms, so a few shards would wait for the clock."""
 CLIENT = Introduction("client", "client", "benchmark")
 SETTINGS = LogSettings(table="log", owner="owner", enabled=True, backlog_units=10_000_000)
 LOG = f"{SETTINGS.table}/{SETTINGS.partition}"
@@ -76,6 +84,23 @@ class Result:
     append_p50_ms: float
 
 
+@dataclass(frozen=True)
+class OwnersResult:
+    """What so many owners took together.
+
+    Attributes:
+        partitions: how many log partitions there were, each with an owner in a process of its own.
+        units_per_second: of all owners, from the first append of any to the last answer of all.
+        cpu_us_per_unit: processor time of all owners' processes.
+        append_p50_ms: the median of all appends.
+    """
+
+    partitions: int
+    units_per_second: float
+    cpu_us_per_unit: float
+    append_p50_ms: float
+
+
 def units(shard: str, first: int) -> list[Fragment]:
     """Returns the units of one append, packed as the holder of a shard does it."""
     numbers = range(first, first + UNITS_PER_APPEND)
@@ -97,10 +122,10 @@ def _unit(name: str, piece: Piece | None) -> Fragment:
     return Fragment(name, (), touched, (UnitEnd(5),), identities=tuple(range(5)), piece=piece)
 
 
-def calls_of(client: int, appends: int) -> dict[str, list[list[Fragment]]]:
+def calls_of(client: int, appends: int, shards: int = SHARDS_PER_CLIENT) -> dict[str, list[list[Fragment]]]:
     """Returns what a client appends, by shard."""
-    shards = [f"shardId-{client}-{place}" for place in range(SHARDS_PER_CLIENT)]
-    return {shard: [units(shard, UNITS_PER_APPEND * number) for number in range(appends)] for shard in shards}
+    names = [f"shardId-{client}-{place}" for place in range(shards)]
+    return {shard: [units(shard, UNITS_PER_APPEND * number) for number in range(appends)] for shard in names}
 
 
 async def append_all(log: LogClient, calls: dict[str, list[list[Fragment]]]) -> list[float]:
@@ -140,25 +165,48 @@ async def client(address: str, number: int, appends: int) -> None:
     found, calls = from_text(address), calls_of(number, appends)
     assert found is not None
     async with _conversing(found, 1, f"client{number}") as connection:
-        print("ready", flush=True)
-        await asyncio.to_thread(sys.stdin.readline)
+        await _told_to_go()
         took = await append_all(connection, calls)
     print(json.dumps(took), flush=True)
 
 
-def opening(store: DroppingStore) -> contextlib.AbstractAsyncContextManager[tuple[SharedLog, asyncio.Task[None]]]:
+async def owner_of(partition: int, appends: int) -> None:
+    """Acts as one owner: waits for a line, appends, prints its processor time and the seconds of each append."""
+    calls = calls_of(partition, appends, SHARDS_OF_AN_OWNER)
+    async with _owner(DroppingStore(), str(partition)) as (_, owner):
+        await _told_to_go()
+        cpu = time.process_time()
+        took = await append_all(owner, calls)
+        cpu = time.process_time() - cpu
+    print(json.dumps({"cpu_s": cpu, "took": took}), flush=True)
+
+
+async def _told_to_go() -> None:
+    print("ready", flush=True)
+    await asyncio.to_thread(sys.stdin.readline)
+
+
+@contextlib.asynccontextmanager
+async def _owner(store: DroppingStore, partition: str) -> AsyncIterator[tuple[SharedLog, LogOwner]]:
+    async with opening(store, partition) as (log, _):
+        await log.reached()
+        assert log.owner is not None
+        yield log, log.owner
+
+
+def opening(
+    store: DroppingStore, partition: str
+) -> contextlib.AbstractAsyncContextManager[tuple[SharedLog, asyncio.Task[None]]]:
     """Opens the log for clients of one user, who hold all leases."""
     access = Access(held=HeldFiles(AccessFiles(users={CLIENT.user: Key(CLIENT.secret, OF_THE_LOG)})))
     holders = LeaseHolders(lambda shard: f"client{shard.split('-')[1]}", time.monotonic)
-    return open_shared_log(store, SETTINGS, UowSettings(), "s", holders=holders, access=access)
+    settings = replace(SETTINGS, partition=partition)
+    return open_shared_log(store, settings, UowSettings(), "s", holders=holders, access=access)
 
 
 async def measure(clients: int, total: int) -> Result:
     """Measures appends of clients in other processes; none: of as many shards as one client has in this process."""
-    async with opening(DroppingStore()) as (log, _):
-        await log.reached()
-        owner = log.owner
-        assert owner is not None
+    async with _owner(DroppingStore(), SETTINGS.partition) as (log, owner):
         appends = total // UNITS_PER_APPEND // SHARDS_PER_CLIENT // max(clients, 1)
         if clients:
             return await _remote(log.address, clients, appends)
@@ -169,31 +217,54 @@ async def measure(clients: int, total: int) -> Result:
 
 
 async def _remote(address: str, clients: int, appends: int) -> Result:
-    command = [sys.executable, __file__, "--client", address, "--appends", str(appends), "--number"]
-    running = [
-        await asyncio.create_subprocess_exec(
-            *command, str(number), stdin=subprocess.PIPE, stdout=subprocess.PIPE, limit=1 << 26
-        )
-        for number in range(clients)
-    ]
+    given = ["--client", address, "--appends", str(appends)]
+    async with _ready([[*given, "--number", str(number)] for number in range(clients)]) as running:
+        began, cpu = time.perf_counter(), time.process_time()
+        took = [seconds for answer in await _answers(running) for seconds in answer]
+        return _result(clients, took, time.perf_counter() - began, time.process_time() - cpu)
+
+
+async def measure_partitions(partitions: int, total: int) -> OwnersResult:
+    """Measures appends to the owners of so many log partitions, about ``total`` units for each of them."""
+    given = ["--appends", str(max(1, total // UNITS_PER_APPEND // SHARDS_OF_AN_OWNER))]
+    async with _ready([["--partition", str(partition), *given] for partition in range(partitions)]) as running:
+        began = time.perf_counter()
+        answers = await _answers(running)
+        seconds = time.perf_counter() - began
+    took = [each for answer in answers for each in answer["took"]]
+    made, cpu = len(took) * UNITS_PER_APPEND, sum(answer["cpu_s"] for answer in answers)
+    return OwnersResult(partitions, made / seconds, cpu / made * 1e6, statistics.median(took) * 1e3)
+
+
+@contextlib.asynccontextmanager
+async def _ready(commands: Sequence[Sequence[str]]) -> AsyncIterator[list[asyncio.subprocess.Process]]:
+    """Starts this program once for each command; yields the processes when all of them are ready, and ends them."""
+    running: list[asyncio.subprocess.Process] = []
     try:
+        for command in commands:
+            running.append(
+                await asyncio.create_subprocess_exec(
+                    sys.executable, __file__, *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, limit=1 << 26
+                )
+            )
         for process in running:
             assert process.stdout is not None
             await process.stdout.readline()
-        began, cpu = time.perf_counter(), time.process_time()
-        took: list[float] = []
-        for process in running:
-            assert process.stdin is not None
-            process.stdin.write(b"go\n")
-        for process in running:
-            assert process.stdout is not None
-            took += json.loads(await process.stdout.readline())
-        return _result(clients, took, time.perf_counter() - began, time.process_time() - cpu)
+        yield running
     finally:
         for process in running:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+async def _answers(running: Sequence[asyncio.subprocess.Process]) -> list[Any]:
+    """Lets all processes go, and returns what each answers."""
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write(b"go\n")
+    lines = [await process.stdout.readline() for process in running if process.stdout is not None]
+    return [json.loads(line) for line in lines]
 
 
 def _result(clients: int, took: Sequence[float], seconds: float, cpu: float) -> Result:
@@ -205,29 +276,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", type=int, default=20_000, help="units of each measurement")
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 4, 16])
+    parser.add_argument("--partitions", type=int, nargs="*", default=[1, 2, 4], help="numbers of owners at once")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--client", help=argparse.SUPPRESS)
+    parser.add_argument("--partition", type=int, help=argparse.SUPPRESS)
     for hidden in ("number", "appends"):
         parser.add_argument(f"--{hidden}", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    warn_unless_quiet()
     if options.client:
         asyncio.run(client(options.client, options.number, options.appends))
+    elif options.partition is not None:
+        asyncio.run(owner_of(options.partition, options.appends))
     else:
+        warn_unless_quiet()
         _report(options)
 
 
 def _report(options: argparse.Namespace) -> None:
     results = [asyncio.run(measure(clients, options.units)) for clients in (0, *options.clients)]
+    owners = [asyncio.run(measure_partitions(partitions, options.units)) for partitions in options.partitions]
     if options.json:
-        print(json.dumps({"appends": [asdict(result) for result in results]}))
+        found = {"appends": [asdict(result) for result in results], "owners": [asdict(result) for result in owners]}
+        print(json.dumps(found))
         return
     for result in results:
-        who = f"{result.clients} clients" if result.clients else "in the owner's process"
-        print(
-            f"{who:<24}{result.units_per_second:>9,.0f} units/s{result.cpu_us_per_unit:>8.0f} µs of the owner a unit"
-            f"{result.append_p50_ms:>9.1f} ms an append (median)"
-        )
+        print(_line(f"{result.clients} clients" if result.clients else "in the owner's process", result))
+    for result_of_owners in owners:
+        print(_line(f"owners at once: {result_of_owners.partitions}", result_of_owners))
+
+
+def _line(what: str, result: Result | OwnersResult) -> str:
+    return (
+        f"{what:<24}{result.units_per_second:>9,.0f} units/s{result.cpu_us_per_unit:>8.0f} µs of the owner a unit"
+        f"{result.append_p50_ms:>9.1f} ms an append (median)"
+    )
 
 
 if __name__ == "__main__":

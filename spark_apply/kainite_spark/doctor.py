@@ -1,22 +1,24 @@
-"""What only the apply job needs, for ``kainite doctor``: triggers and rights of the target, Java, pyspark.
+"""What only the apply job needs, for ``kainite doctor``: triggers, rights and other logs of the target, Java, pyspark.
 
 ``kainite.doctor.asking`` imports this module by its name, so that a shard host need not have it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 
 from kainite.base.errors import SparkUnavailableError
 from kainite.doctor.finding import DoctorFinding, warned, well, wrong
+from kainite.replicate.findings import some_names
 from kainite.settings import MarkersSettings, Settings, TargetTriggers
 from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.cli import ledger_of
 from kainite_spark.driver.session import require_java
 from kainite_spark.targets.hooks_report import HooksReport, look, target_url
 from kainite_spark.targets.opener import TargetRequest
-from kainite_spark.targets.opening import look_at_kind
+from kainite_spark.targets.opening import logs_in, look_at_kind
 
 _AREA = "target"
 
@@ -31,6 +33,7 @@ def look_at_target(settings: Settings) -> Iterator[DoctorFinding]:
     catalogue = catalogue_of(settings) or Catalogue({})
     yield from look_at_kind(TargetRequest(url, catalogue, None, apply, MarkersSettings()))
     yield from _triggers(look(settings), apply.triggers)
+    yield from other_logs(settings, logs_in(url))
 
 
 def look_at_spark(settings: Settings) -> Iterator[DoctorFinding]:
@@ -59,3 +62,26 @@ def _triggers(report: HooksReport, policy: TargetTriggers) -> Iterator[DoctorFin
                         f" is meant, targetTriggerTables = {hook.table}")  # fmt: skip
     if not report.firing:
         yield well(_AREA, "no trigger or rule fires when units are applied")
+
+
+def other_logs(settings: Settings, present: Iterable[str]) -> Iterator[DoctorFinding]:
+    """Yields which logs beside that of the settings have been applied to the target.
+
+    Nothing orders units of two logs (docs/scale.md, *Several log partitions*), and the target cannot tell whether they
+    touch the same rows. A file that names the tables of its log (``target.NAME.tables``) has seen to it.
+
+    Args:
+        settings: those of the target that is looked at.
+        present: the names of the logs in the target; one of several targets has the log's name with its own behind it.
+    """
+    own = f"{settings.log.table}/{settings.log.partition}"
+    others = sorted({name for name in present if name != own and not name.startswith(f"{own}/")})
+    if not others:
+        return
+    told = f"other logs are applied to it too, or were: {some_names(others)}"
+    tables = dict(settings.log.targets.patterns).get(settings.target_name, ())
+    if tables:
+        yield well(_AREA, f"{told}; {ledger_of(settings)} keeps to its tables: {', '.join(tables)}")
+    else:
+        told += f"; where their units and those of {ledger_of(settings)} touch one row, nothing orders them"
+        yield warned(_AREA, told, "name the tables of each log in its own file: target.NAME and target.NAME.tables")

@@ -22,9 +22,11 @@ def measured(name: str, *arguments: str) -> Any:
 
 @pytest.mark.timeout(240)
 def test_clients_append_to_an_owner() -> None:
-    found = measured("log_service.py", "--units", "160", "--clients", "1", "2")
+    found = measured("log_service.py", "--units", "160", "--clients", "1", "2", "--partitions", "2")
     assert [result["clients"] for result in found["appends"]] == [0, 1, 2]
     assert all(result["units_per_second"] > 0 for result in found["appends"])
+    assert [result["partitions"] for result in found["owners"]] == [2]
+    assert all(result["cpu_us_per_unit"] > 0 for result in found["owners"])
 
 
 @pytest.mark.timeout(240)

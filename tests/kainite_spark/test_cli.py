@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,17 @@ from click.testing import CliRunner, Result
 from kainite.cli.main import main
 
 LEAST = "applicationName=app\nstreamName=s\nexecutableName=x\nregionName=us-east-1\n"
+
+
+@pytest.fixture(autouse=True)
+def _spark_has_ended() -> Iterator[None]:
+    """Waits until the Spark that a test began has ended: a process has one at a time, and it changes the umask."""
+    before = set(threading.enumerate())
+    yield
+    for each in set(threading.enumerate()) - before:
+        if each.name == "spark":
+            each.join(60)
+            assert not each.is_alive()
 
 
 def invoke(tmp_path: Path, *lines: str) -> Result:

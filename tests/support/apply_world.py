@@ -40,6 +40,7 @@ class World:
         ledger: the log's name in the target.
         target: the target's URL for Kainite, if it is not ``url``.
         apply: settings with which the target is opened.
+        partition: the log partition; two worlds of one store need two.
     """
 
     def __init__(
@@ -51,21 +52,23 @@ class World:
         create: bool = True,
         target: str | None = None,
         apply: ApplySettings | None = None,
+        partition: str = "0",
     ) -> None:
         self.store = store
+        self.partition = partition
         self.database = Database(url, target)
         if create:
             self.database.run(TABLES)
         self.catalogue = reflect(url, () if apply is None else apply.schemas)
         self.target: Target = open_target(self.database.target, self.catalogue, apply=apply)
         self.target.prepare(self.catalogue)
-        self.log = MainLog(store, Signing(self.catalogue))
+        self.log = MainLog(store, Signing(self.catalogue), partition)
         self.stop = threading.Event()
         self.ledger = ledger
         self.stops: StopRequests | None = None
 
     def runner(self) -> InlineRunner:
-        return InlineRunner(self.store, "0", self.target)
+        return InlineRunner(self.store, self.partition, self.target)
 
     def job(
         self,
@@ -79,7 +82,7 @@ class World:
         configured = ApplySettings(**({"lease": 60.0, "idle": 0.01} | settings))
         runner = runner or self.runner()
         environment = ApplyEnvironment(
-            configured, self.store, "0", owner, self.target, runner, self.ledger, meter=meter,
+            configured, self.store, self.partition, owner, self.target, runner, self.ledger, meter=meter,
             health=health or JobHealth(), stops=self.stops,
         )  # fmt: skip
         return ApplyJob(environment, self.stop)

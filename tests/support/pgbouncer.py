@@ -26,7 +26,7 @@ from support.waiting import eventually
 FOLDER: Final = Path(sys.prefix) / "peers/pgbouncer"
 _PORT: Final = 6432
 _SCRIPT: Final = """
-"$1" -q "$2" >/dev/null 2>&1 &
+"$1" "$2" >output 2>&1 &
 cat >/dev/null
 kill -9 $!
 """
@@ -64,7 +64,10 @@ def pgbouncer(url: str, pool_size: int = 1, pool_mode: str = "transaction") -> I
         env={"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(folder)}, stdin=subprocess.PIPE, cwd=folder,
     )  # fmt: skip
     try:
-        eventually(lambda: _listens(folder))
+        try:
+            eventually(lambda: _listens(folder))
+        except AssertionError as error:
+            raise AssertionError(f"{error}; PgBouncer said: {(folder / 'output').read_text()}") from error
         yield f"postgresql://postgres@/{given['dbname']}?host={folder}&port={_PORT}"
     finally:
         with suppress(ProcessLookupError):

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,13 @@ class Pipeline:
     Attributes:
         kinesis: a client.
         store: the log's store.
-        name: the name of the stream and the application; the table of the log is named after it.
+        name: the name of the stream and the application; the table of the log is named after it by default.
         endpoint: the endpoint of Kinesis and DynamoDB.
         database: the target, with its tables.
         folder: for the settings file and the daemon's output.
         shards: how many the stream gets.
+        partition: the log partition.
+        table: the log's table, if it is named after another pipeline.
     """
 
     kinesis: Any
@@ -62,14 +64,18 @@ class Pipeline:
     database: Database
     folder: Path
     shards: int = SHARDS
+    partition: str = "0"
+    table: str = ""
 
     def __post_init__(self) -> None:
         self.kinesis.create_stream(StreamName=self.name, ShardCount=self.shards)
         self.store.create()
+        self.table = self.table or f"{self.name}-log"
 
     def properties(self, *child: str, **more: str) -> Path:
         values = {
-            "applicationName": self.name, "streamName": self.name, "logTableName": self.name + "-log",
+            "applicationName": self.name, "streamName": self.name,
+            "logTableName": self.table, "logPartition": self.partition,
             "executableName": " ".join([sys.executable, str(CHILD), *child]), "regionName": "us-east-1",
             "kinesisEndpoint": self.endpoint, "dynamoDBEndpoint": self.endpoint, "workerId": "w",
             "initialPositionInStream": "TRIM_HORIZON", "idleTimeBetweenReadsInMillis": "50",
@@ -103,36 +109,38 @@ class Pipeline:
 
     def apply(self) -> None:
         """Runs an apply job that catches up and ends."""
-        ApplyJob(self._environment(), threading.Event()).run(once=True)
+        with self._environment() as environment:
+            ApplyJob(environment, threading.Event()).run(once=True)
 
     @contextmanager
     def applying(self) -> Iterator[LogFeed]:
         """Runs an apply job that follows the log, in a thread; gives its feed."""
-        environment = self._environment()
-        log = LogSettings(f"{self.name}-log", "a job")
-        feed = feed_of(environment.store, log, environment.settings, Access(), "a job")
         stop = threading.Event()
-        with beside(feed), ThreadPoolExecutor(1) as pool:
-            running = pool.submit(ApplyJob(replace(environment, feed=feed), stop).run)
-            try:
-                yield feed
-            finally:
-                stop.set()
-                running.result(LIMIT)
+        with self._environment() as environment:
+            log = LogSettings(self.table, "a job", partition=self.partition)
+            feed = feed_of(environment.store, log, environment.settings, Access(), "a job")
+            with beside(feed), ThreadPoolExecutor(1) as pool:
+                running = pool.submit(ApplyJob(replace(environment, feed=feed), stop).run)
+                try:
+                    yield feed
+                finally:
+                    stop.set()
+                    running.result(LIMIT)
 
-    def _environment(self) -> ApplyEnvironment:
+    @contextmanager
+    def _environment(self) -> Iterator[ApplyEnvironment]:
         catalogue = reflect(self.database.url)
-        target = open_target(self.database.url, catalogue)
-        target.prepare(catalogue)
-        runner = InlineRunner(self.store, "0", target)
-        settings = ApplySettings(lease=60.0, idle=0.01)
-        return ApplyEnvironment(settings, self.store, "0", "a job", target, runner, f"{self.name}-log/0")
+        settings, ledger = ApplySettings(lease=60.0, idle=0.01), f"{self.table}/{self.partition}"
+        with closing(open_target(self.database.url, catalogue)) as target:
+            target.prepare(catalogue)
+            runner = InlineRunner(self.store, self.partition, target)
+            yield ApplyEnvironment(settings, self.store, self.partition, "a job", target, runner, ledger)
 
     def rows(self) -> dict[str, LogRow]:
         """Returns the log's rows by unit; each unit must have one row."""
-        if self.store.read_head("0") is None:
+        if self.store.read_head(self.partition) is None:
             return {}
-        rows = read_rows(self.store, "0")
+        rows = read_rows(self.store, self.partition)
         by_name = {row.uow: row for row in rows}
         assert len(by_name) == len(rows), "a unit stands in the log twice"
         return by_name

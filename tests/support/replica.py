@@ -85,8 +85,12 @@ class Replica:
         self._world.apply()
 
     @contextmanager
-    def living(self) -> Iterator[None]:
-        """Lets the extractor, the log's owner and an apply job run on threads meanwhile, as they do for good."""
+    def living(self, *, until_cut_over: bool = False) -> Iterator[None]:
+        """Lets the extractor, the log's owner and an apply job run on threads meanwhile, as they do for good.
+
+        Args:
+            until_cut_over: the target is cut over at the end, whose fence may end the apply job.
+        """
         over = threading.Event()
         with ThreadPoolExecutor(2) as pool:
             running = [pool.submit(self._extract_until, over), pool.submit(self._world.job().run)]
@@ -96,7 +100,8 @@ class Replica:
                 over.set()
                 self._world.stop.set()
                 for each in running:
-                    each.result()
+                    with suppress(*([TargetFencedError] if until_cut_over else [])):
+                        each.result()
                 self._world.stop.clear()
         self._world.log.take_outcomes()
 

@@ -34,7 +34,7 @@ from kainite_spark.driver.spark_thread import SparkThread
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkContext
 
 _LOG = logging.getLogger(__name__)
 
@@ -165,6 +165,7 @@ def spark_starting(
             spark.begin(partial(_end_what_started, starting))
         elif starting.exception() is None:
             _end(spark, *starting.result())
+        spark.close()
 
 
 def _choose_python(master: str, python: str | None) -> None:
@@ -178,7 +179,7 @@ def _choose_python(master: str, python: str | None) -> None:
 
 def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
     from py4j.protocol import Py4JError
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
 
@@ -189,12 +190,14 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
         with told_as_events() as output, _private_files():
             options = {"start_new_session": True, "stdout": output, "stderr": output}
             gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
-        context = _context_of(gateway, conf)
+    except (PySparkException, OSError) as error:
+        raise _does_not_start(master, error) from error
+    try:
+        context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError, OSError) as error:
-        first_line = str(error).strip().partition("\n")[0]
-        raise SparkUnavailableError(
-            f"Spark does not start with applyMaster={master}: {first_line}; it needs Java 17 or newer"
-        ) from error
+        refusal = _does_not_start(master, error)  # the JVM tells what its error says
+        _end_jvm(gateway)
+        raise refusal from error
     # If a standalone master does not answer, Spark stops the context and raises nothing.
     if bool(context._jsc.sc().isStopped()):  # noqa: SLF001
         _stop(context, gateway)
@@ -204,17 +207,11 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
     return context, gateway
 
 
-def _context_of(gateway: JavaGateway, conf: SparkConf) -> SparkContext:
-    """Makes the context in a JVM that was just started; ends the JVM if the context cannot be made."""
-    from pyspark import SparkContext
-
-    # PySpark keeps the first JVM of a process for all later contexts, also when that JVM has ended.
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
-    try:
-        return SparkContext(conf=conf, gateway=gateway)
-    except BaseException:
-        _end_jvm(gateway)
-        raise
+def _does_not_start(master: str, error: Exception) -> SparkUnavailableError:
+    first_line = str(error).strip().partition("\n")[0]
+    return SparkUnavailableError(
+        f"Spark does not start with applyMaster={master}: {first_line}; it needs Java 17 or newer"
+    )
 
 
 def _pass_no_numpy() -> None:
@@ -270,6 +267,10 @@ def _stop(context: SparkContext, gateway: JavaGateway) -> None:
 
 def _end_jvm(gateway: JavaGateway) -> None:
     from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+
+    # PySpark would keep the first JVM of a process for all later contexts, also when that JVM has ended.
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
 
     with contextlib.suppress(Py4JError, OSError):
         gateway.shutdown()

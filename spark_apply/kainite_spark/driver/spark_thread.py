@@ -26,7 +26,7 @@ class SparkThread:
     """Makes one call at a time."""
 
     def __init__(self) -> None:
-        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
         threading.Thread(target=self._make_calls, name="spark", daemon=True).start()
 
     def call(self, act: Callable[[], T], look: Callable[[float], None]) -> T:
@@ -58,11 +58,15 @@ class SparkThread:
                     return done.result()
             look(time.monotonic() - began)
 
+    def close(self) -> None:
+        """Ends the thread once the calls that were begun are over; returns at once."""
+        self._calls.put(None)
+
     def _make_calls(self) -> None:
-        while True:
-            act, done = self._calls.get()
+        while (call := self._calls.get()) is not None:
+            act, done = call
             try:
                 done.set_result(act())
             except BaseException as error:  # the caller gets every error of its call
                 done.set_exception(error)
-            del act, done
+            del call, act, done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kainite.doctor.finding import DoctorFinding
 from kainite.settings import ApplySettings, MarkersSettings
@@ -64,6 +64,17 @@ def look_at_kind(request: TargetRequest) -> Iterable[DoctorFinding]:
     """Returns what a look at the target finds, as its kind looks; nothing for a kind that has nothing to ask."""
     look = _opener(request.url).look
     return () if look is None else look(request)
+
+
+def logs_in(url: str) -> Sequence[str]:
+    """Returns the names of the logs that were applied to a target; none for a kind that is not asked.
+
+    Raises:
+        SettingsError, MissingExtraError: as :func:`open_target`.
+        TargetUnavailableError: the target does not answer.
+    """
+    logs = _opener(url).logs
+    return () if logs is None else logs(url)
 
 
 def most_units(apply: ApplySettings) -> int:

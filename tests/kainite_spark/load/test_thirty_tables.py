@@ -137,7 +137,7 @@ def test_from_an_empty_target_to_a_database_that_is_written(
     begin = orjson.loads(configured.extract.offset_file.read_bytes())["start"]
     made = Replica(source, postgres, begin, apply=OFF)
     try:
-        with made.living():
+        with made.living(until_cut_over=True):
             with shop.open():
                 assert [compared(world.ends).verdict for _ in range(3)] == ["equal"] * 3
             shop.close()

@@ -34,6 +34,7 @@ from pathlib import Path
 import orjson
 
 from kainite.base.errors import SourceError
+from kainite.capture.heartbeats import Heartbeats
 from kainite.capture.mysql.events import Event
 from kainite.capture.mysql.heartbeat import TableHeartbeat
 from kainite.capture.mysql.offset import BinlogOffset, start_in
@@ -80,7 +81,8 @@ class MysqlExtractor:
         self._assembler = BinlogAssembler()
         self._units = HeldUnits(0, time.time_ns)
         self._source: Source | None = None
-        self._heartbeat = None if reading.heartbeat is None else TableHeartbeat(reading.url, reading.heartbeat)
+        every = reading.heartbeat
+        self._heartbeat = None if every is None else Heartbeats(TableHeartbeat(reading.url), every)
         self._given = BinlogOffset(None, 0)
         self._gtid = ""
         self._begins: BinlogPlace | None = None  # where the transaction that is being read begins

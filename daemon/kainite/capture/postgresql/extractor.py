@@ -48,8 +48,9 @@ from pathlib import Path
 import orjson
 
 from kainite.base.errors import SourceError
+from kainite.capture.heartbeats import Heartbeats
 from kainite.capture.postgresql import heartbeat
-from kainite.capture.postgresql.heartbeat import Heartbeat
+from kainite.capture.postgresql.heartbeat import MessageHeartbeat
 from kainite.capture.postgresql.offset import Offset, places_in
 from kainite.capture.postgresql.pgoutput import (
     BeginMessage,
@@ -102,7 +103,7 @@ class _Source:
     stream: ReplicationStream
     catalogue: SourceCatalogue
     units: NumberedUnits
-    heartbeat: Heartbeat | None
+    heartbeat: Heartbeats | None
 
 
 class PostgresExtractor:
@@ -170,7 +171,7 @@ class PostgresExtractor:
                 raise
             units = NumberedUnits(start.number, catalogue.key, self._reading.on_truncate, time.time_ns)
             every = self._reading.heartbeat
-            beating = None if every is None else Heartbeat(slot.url, every)
+            beating = None if every is None else Heartbeats(MessageHeartbeat(slot.url), every)
             self._opened = _Source(stream, catalogue, units, beating)
             self._given = start
             self._sent_lsn = start.lsn

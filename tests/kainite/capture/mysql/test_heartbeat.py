@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 
+from kainite.capture.heartbeats import Heartbeats
 from kainite.capture.mysql.heartbeat import TableHeartbeat
 from support.mariadb_source import rows
 
 
 def test_a_heartbeat_is_written_each_time_it_is_due(database: str) -> None:
     now = [0.0]
-    heartbeat = TableHeartbeat(database, 10.0, lambda: now[0])
+    heartbeat = Heartbeats(TableHeartbeat(database), 10.0, lambda: now[0])
     for moment in (0.0, 9.0, 10.0, 25.0):
         now[0] = moment
         heartbeat.beat()
@@ -23,7 +24,7 @@ def test_a_source_that_takes_none_is_told_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens there
         url = f"mariadb://root@127.0.0.1:{taken.getsockname()[1]}/shop"
-        heartbeat = TableHeartbeat(url, 0.0, complain=told.append)
+        heartbeat = Heartbeats(TableHeartbeat(url), 0.0, complain=told.append)
         heartbeat.beat()
         heartbeat.beat()
     assert len(told) == 1

@@ -13,8 +13,9 @@ import orjson
 import psycopg
 import pytest
 
+from kainite.capture.heartbeats import Heartbeats
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
-from kainite.capture.postgresql.heartbeat import PREFIX, Heartbeat
+from kainite.capture.postgresql.heartbeat import PREFIX, MessageHeartbeat
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite_demo.postgres_server import postgres
@@ -86,7 +87,7 @@ def test_messages_of_others_and_outside_of_transactions_take_no_number(source: S
 
 def test_a_beat_that_is_not_due_writes_nothing(source: SourceSlot) -> None:
     start = created(source)
-    heartbeat = Heartbeat(source.url, NEVER_AGAIN)
+    heartbeat = Heartbeats(MessageHeartbeat(source.url), NEVER_AGAIN)
     for _ in range(3):
         heartbeat.beat()
     heartbeat.close()
@@ -100,7 +101,9 @@ def test_a_source_that_takes_no_heartbeat_is_told_once_for_each_reason(source: S
     told: list[str] = []
     separator = "&" if "?" in source.url else "?"
     hours = iter(range(0, 100_000, 3600))
-    heartbeat = Heartbeat(f"{source.url}{separator}user=nobody_here", 60.0, lambda: next(hours), told.append)
+    heartbeat = Heartbeats(
+        MessageHeartbeat(f"{source.url}{separator}user=nobody_here"), 60.0, lambda: next(hours), told.append
+    )
     for _ in range(3):
         heartbeat.beat()
     heartbeat.close()
@@ -111,7 +114,7 @@ def test_a_source_that_takes_no_heartbeat_is_told_once_for_each_reason(source: S
 
 def test_a_heartbeat_does_not_wait_for_a_standby_that_is_away(without_its_standby: str) -> None:
     told: list[str] = []
-    heartbeat = Heartbeat(without_its_standby, NEVER_AGAIN, complain=told.append)
+    heartbeat = Heartbeats(MessageHeartbeat(without_its_standby), NEVER_AGAIN, complain=told.append)
     beating = threading.Thread(target=heartbeat.beat, daemon=True)  # it would wait until the server stops
     beating.start()
     beating.join(LIMIT)

@@ -6,14 +6,17 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import orjson
 import pytest
 
 from kainite.base.errors import CatalogueError
 from kainite.settings import load
 from kainite.settings.assignment import TableAssignment
 from kainite.settings.targets import of_target
+from kainite.uow.admission import Admission
 from kainite.uow.catalogue.several import catalogue_of, merged, only
 from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
+from kainite.uow.signing import Signing
 
 
 def made(path: Path, script: str) -> Path:
@@ -56,3 +59,31 @@ def test_a_foreign_key_cannot_leave_its_target() -> None:
     with pytest.raises(CatalogueError, match=r"child belongs to target\.a and references parent, which does not"):
         only(catalogue, targets, "a")
     assert set(only(catalogue, TableAssignment((("a", ()),)), "a").tables) == {"child", "parent"}
+
+
+def test_a_unit_with_a_table_that_is_not_the_log_s_own_does_not_fit(tmp_path: Path) -> None:
+    """Shows how several logs keep to their own tables of one database: each file names its target with its tables."""
+    made(tmp_path / "a.db", "CREATE TABLE item (id integer PRIMARY KEY); CREATE TABLE visit (id integer PRIMARY KEY);")
+    misfits: dict[str, list[str]] = {}
+    for own, other in (("item", "visit"), ("visit", "item")):
+        path = tmp_path / f"{own}.properties"
+        path.write_text(
+            f"applicationName = {own}s\nstreamName = s\nexecutableName = e\ntarget.shop = sqlite:///a.db\n"
+            f"target.shop.tables = {own}\n"
+        )
+        admission = Admission(Signing(catalogue_of(load(path))))
+        for uow, table in (("T-own", own), ("T-other", other)):
+            delta = {"uow": uow, "table": table, "op": "insert", "row": {"id": 1}}
+            admission.feed(orjson.dumps({"action": "emit", "deltas": [delta]}))
+        misfits[own] = [f"{one.uow}: {misfit.cause}" for one in admission.take("?") for misfit in one.misfits]
+    assert misfits == {
+        "item": ["T-other: table 'visit' is not in the target's catalogue"],
+        "visit": ["T-other: table 'item' is not in the target's catalogue"],
+    }
+
+
+def test_a_foreign_key_cannot_lead_to_a_table_of_another_log() -> None:
+    child = Table("child", None, {}, foreign_keys=(ForeignKey("k", ("a",), "parent", ("id",)),))
+    catalogue = Catalogue({"child": child, "parent": Table("parent", None, {})})
+    with pytest.raises(CatalogueError, match=r"child belongs to target\.shop and references parent, which does not"):
+        only(catalogue, TableAssignment((("shop", ("child",)),)), "shop")
