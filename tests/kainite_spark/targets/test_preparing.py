@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kainite_spark.targets.preparing import TransactionName, gid_of, gid_prefix, log_prefix, name_from, name_in, target_in
+from kainite_spark.targets.preparing import (
+    TransactionName,
+    gid_of,
+    gid_prefix,
+    log_prefix,
+    name_from,
+    name_in,
+    target_in,
+)
 
 NAME = TransactionName(12, 345, "a1b2")
 LONG = f"{'table' * 51}/{'partition' * 20}"

@@ -140,7 +140,7 @@ class AtomicTarget:
     def _require_own_ledgers(self) -> None:
         """Checks that no two targets have Kainite's own tables in common.
 
-        A unit of both could not be acknowledged in both, and a fence that has advanced for one would have for the other.
+        A unit of both could not be acknowledged in both, and one fence would advance for both.
 
         Raises:
             TargetError: two targets do, as two schemas of one database.

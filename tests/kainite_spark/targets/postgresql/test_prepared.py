@@ -188,7 +188,7 @@ def test_only_the_logs_own_transactions_in_this_database_are_listed(
 
 
 def test_two_schemas_of_one_database_are_no_two_targets(servers: tuple[str, str]) -> None:
-    """Shows targets that share Kainite's own tables are refused at the start, and two databases of one server are not."""
+    """Shows targets that share Kainite's own tables are refused at the start; two databases of a server are not."""
     with ExitStack() as opened:
         first, second = (opened.enter_context(new_database(servers[0])) for _ in range(2))
         with pytest.raises(TargetError, match=r"target\.shop and target\.crm are one database"):
