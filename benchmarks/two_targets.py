@@ -5,7 +5,11 @@ what is measured is processor time of the apply jobs, from the log to the outcom
 jobs together, and of the slower one of them, which is what a unit waits for where each has a processor. Both ways are
 measured in turns; medians are compared.
 
-    python benchmarks/two_targets.py [--units N] [--rounds N] [--json]
+With ``--together`` two PostgreSQL servers are measured, which write to disk at each commit: by the wall clock, units in
+one of them, units with a row in each that each target commits by itself, and units with a row in each that both commit
+together (``targetCommit = atomic``). ``--group 1`` measures units one by one, so their latency.
+
+    python benchmarks/two_targets.py [--units N] [--rounds N] [--together [--group N]] [--json]
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from runs.machine import warn_unless_quiet
@@ -27,6 +32,11 @@ sys.path.insert(0, str(HERE.parent / "tests"))  # logs and jobs are made as the 
 
 from kainite.settings.assignment import TableAssignment  # noqa: E402
 from kainite.store.memory import MemoryStore  # noqa: E402
+from kainite_spark.driver.job import ApplyJob  # noqa: E402
+from kainite_spark.executor.apply_options import ApplyOptions  # noqa: E402
+from support.atomic_world import AtomicWorld  # noqa: E402
+from support.inline_runner import InlineRunner  # noqa: E402
+from support.preparing_postgres import new_database, two_servers  # noqa: E402
 from support.several_world import SeveralWorld, contact, item  # noqa: E402
 from support.stores import Database  # noqa: E402
 
@@ -72,6 +82,59 @@ def measured(units: int, rounds: int) -> dict[str, float]:
     return dict(_medians(one, two))
 
 
+def together(units: int, rounds: int, group: int) -> dict[str, float]:
+    """Returns the medians of two servers, microseconds of the wall clock a unit.
+
+    Args:
+        units: in each round.
+        rounds: of each way, in turns.
+        group: the most units of a target transaction.
+    """
+    found: dict[str, list[float]] = {}
+    with two_servers(fsync="on") as servers:
+        for _ in range(rounds):
+            for name, way in (("one target", _one), ("each by itself", _each), ("together", _atomic)):
+                with new_database(servers[0]) as shop, new_database(servers[1]) as crm:
+                    took = way({"shop": Database(shop), "crm": Database(crm)}, units, group)
+                found.setdefault(name, []).append(took / units * 1e6)
+    return {name: statistics.median(taken) for name, taken in found.items()}
+
+
+def _one(databases: dict[str, Database], units: int, group: int) -> float:
+    """Returns the seconds of a job for units that touch the first target alone."""
+    with closing(SeveralWorld(MemoryStore(), {"shop": databases["shop"]}, ONE)) as made:
+        for number in range(units):
+            made.log.unit(f"T-{number}", item(number), contact(number))
+        return _took(_job(made, "shop", group))
+
+
+def _each(databases: dict[str, Database], units: int, group: int) -> float:
+    """Returns the seconds of the slower one of two jobs, for units that touch both targets."""
+    with closing(SeveralWorld(MemoryStore(), databases, TWO)) as made:
+        for number in range(units):
+            made.log.unit(f"T-{number}", item(number), contact(number))
+        return max(_took(_job(made, name, group)) for name in TWO.names)
+
+
+def _job(made: SeveralWorld, name: str, group: int) -> ApplyJob:
+    runner = InlineRunner(made.store, "0", made.targets[name].target, options=ApplyOptions(group_units=group))
+    return made.job(name, runner=runner)
+
+
+def _atomic(databases: dict[str, Database], units: int, group: int) -> float:
+    """Returns the seconds of the one job for both targets."""
+    with closing(AtomicWorld(MemoryStore(), databases, TWO)) as made:
+        for number in range(units):
+            made.log.unit(f"T-{number}", item(number), contact(number))
+        return _took(made.job(options=ApplyOptions(group_units=group)))
+
+
+def _took(job: ApplyJob) -> float:
+    began = time.perf_counter()
+    job.run(once=True)
+    return time.perf_counter() - began
+
+
 def _medians(one: Sequence[dict[str, float]], two: Sequence[dict[str, float]]) -> Iterator[tuple[str, float]]:
     copying = "copying the outcomes"
     yield "one target", statistics.median(found["shop"] for found in one)
@@ -85,10 +148,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", type=int, default=5_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--together", action="store_true")
+    parser.add_argument("--group", type=int, default=500)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     warn_unless_quiet()
-    found = measured(given.units, given.rounds)
+    found = together(given.units, given.rounds, given.group) if given.together else measured(given.units, given.rounds)
     if given.json:
         print(json.dumps(found))
         return

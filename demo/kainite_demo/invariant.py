@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import psycopg
 
 from kainite.base.errors import DemoError
-from kainite_demo.reading import Reading, is_mariadb
+from kainite_demo.reading import DatabaseReading, is_mariadb
 
 _INDEX = "CREATE INDEX IF NOT EXISTS kainite_demo_moved ON pgbench_accounts (abalance) WHERE abalance <> 0"
 _SUMS = """
@@ -48,7 +48,7 @@ class Invariant:
         self.latest = Sums(0, 0, 0, 0, 0)
         self.looks = 0
 
-    def look(self, opened: Reading) -> None:
+    def look(self, opened: DatabaseReading) -> None:
         """Reads the sums in one snapshot.
 
         Raises:

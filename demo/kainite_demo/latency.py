@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from kainite_demo.reading import Reading
+from kainite_demo.reading import DatabaseReading
 
 # Commits of different connections may become visible a little out of order.
 _OVERLAP_US = 2_000_000
@@ -24,7 +24,7 @@ class AppliedTimes:
         self.at_us: dict[str, int] = {}
         self._latest = 0
 
-    def look(self, opened: Reading) -> None:
+    def look(self, opened: DatabaseReading) -> None:
         """Reads the new acknowledgements; none before the apply job has created its tables."""
         found = opened.applied(self._latest - _OVERLAP_US)
         self.at_us.update(found)

@@ -26,7 +26,7 @@ _HAS_TABLE = (
 )
 
 
-class Reading(Protocol):
+class DatabaseReading(Protocol):
     """A connection that reads."""
 
     def execute(self, sql: str) -> Rows:
@@ -42,7 +42,7 @@ def is_mariadb(url: str) -> bool:
 
 
 @contextmanager
-def reading(url: str) -> Iterator[Reading]:
+def reading(url: str) -> Iterator[DatabaseReading]:
     """Opens a connection that reads.
 
     Raises:
@@ -60,7 +60,7 @@ def count_of(url: str, table: str) -> int:
 
 
 @contextmanager
-def _in_postgresql(url: str) -> Iterator[Reading]:
+def _in_postgresql(url: str) -> Iterator[DatabaseReading]:
     try:
         with psycopg.connect(url) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -70,7 +70,7 @@ def _in_postgresql(url: str) -> Iterator[Reading]:
 
 
 @contextmanager
-def _in_mariadb(url: str) -> Iterator[Reading]:
+def _in_mariadb(url: str) -> Iterator[DatabaseReading]:
     import pymysql
 
     from kainite.targets.mariadb.connection import connect

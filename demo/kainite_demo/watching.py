@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from kainite.base.errors import DemoError
-from kainite_demo.reading import Reading, reading
+from kainite_demo.reading import DatabaseReading, reading
 
 _PAUSE = 0.05
 
@@ -17,7 +17,7 @@ class Watching:
     ``look`` stores what it finds; :meth:`check` raises the error that ``look`` raised.
     """
 
-    def __init__(self, url: str, look: Callable[[Reading], None]) -> None:
+    def __init__(self, url: str, look: Callable[[DatabaseReading], None]) -> None:
         self._url = url
         self._look = look
         self._failure: DemoError | None = None

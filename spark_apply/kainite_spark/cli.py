@@ -18,7 +18,7 @@ import click
 from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base import service_manager
-from kainite.base.errors import SparkUnavailableError, StoppedError
+from kainite.base.errors import SettingsError, SparkUnavailableError, StoppedError
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option, target_option
@@ -31,7 +31,7 @@ from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
 from kainite.replicate.asked_target import asking, giving_up
 from kainite.settings import AwsFrom, Settings
-from kainite.settings.targets import of_target
+from kainite.settings.targets import is_atomic, of_target
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
@@ -50,26 +50,41 @@ from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_starting
 from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
+from kainite_spark.targets.atomic.decisions import Decisions
+from kainite_spark.targets.atomic.opening import open_atomic
+from kainite_spark.targets.atomic.resolve_report import resolve
+from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.hooks_report import show, switch_on, target_url
 from kainite_spark.targets.opening import most_units, open_stops, open_target
 
 
 @click.command()
+@click.argument("what", required=False, type=click.Choice(["resolve"]), metavar="[resolve]")
 @properties_option
 @click.option("--once", is_flag=True, help="Apply all units that are in the log, then end.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as a JSON object at the end.")
 @click.option("--adopt-target", is_flag=True, help="Take a target that went back as it is: what it lacks is lost.")
 @click.option("--check", is_flag=True, help="Only show the target's tables and triggers; exit 1 where it is refused.")
 @click.option("--triggers-on", is_flag=True, help="Only switch on what targetTriggers=off has switched off.")
+@click.option("--by-log", is_flag=True, help="With resolve: finish what is left prepared as the log has decided.")
 @target_option
 def apply(
-    properties: Path, once: bool, as_json: bool, adopt_target: bool, check: bool, triggers_on: bool, target: str | None
+    what: str | None,
+    properties: Path,
+    once: bool,
+    as_json: bool,
+    adopt_target: bool,
+    check: bool,
+    triggers_on: bool,
+    by_log: bool,
+    target: str | None,
 ) -> int:
     """Applies units of work to the target, each exactly once.
 
     Runs until TERM or Ctrl-C, then ends after the current micro-batch. Several may be started: one applies
-    units, the others wait until it has ended. Each of several targets has an apply job of its own (--target).
+    units, the others wait until it has ended. Each of several targets has an apply job of its own (--target); with
+    targetCommit=atomic one serves them all, and "apply resolve" shows the transactions that are left prepared in them.
 
     \b
     Examples:
@@ -78,12 +93,15 @@ def apply(
       kainite apply -p app.properties --once --json catch up, and print a summary
       kainite apply -p app.properties --check       which tables fold, and which triggers fire
       kainite apply -p app.properties --triggers-on at a cut-over, when the apply job has ended
+      kainite apply resolve -p app.properties       what is left prepared, and what each choice does to the data
     """
-    configured = of_target(settings.load(properties, needs=("applicationName",)), target)
+    configured = _configured(properties, target, of_one=check or triggers_on)
     if triggers_on:
         return switch_on(configured)
     if check:
         return show(configured, as_json=as_json)
+    if what is not None:
+        return _resolve(configured, by_log=by_log, as_json=as_json)
     tell_warnings(configured)
     summary = run(configured, once=once, adopts=adopt_target)
     if as_json:
@@ -91,6 +109,39 @@ def apply(
     else:
         say(_as_text(summary))
     return 0
+
+
+def _configured(properties: Path, target: str | None, *, of_one: bool) -> Settings:
+    """Returns the settings of one target; with ``targetCommit=atomic``, for an apply job, those of all.
+
+    Args:
+        properties: the settings file.
+        target: the target that was named.
+        of_one: whether the command is about one target in any case.
+
+    Raises:
+        SettingsError: the file cannot be used, or the wrong target is named, or none.
+    """
+    found = settings.load(properties, needs=("applicationName",))
+    if of_one or not is_atomic(found):
+        return of_target(found, target)
+    if target is not None:
+        raise SettingsError("with targetCommit=atomic one apply job serves all targets: start it without --target")
+    return found
+
+
+def _resolve(configured: Settings, *, by_log: bool, as_json: bool) -> int:
+    """Shows, or finishes, what is left prepared in several targets.
+
+    Raises:
+        SettingsError: the application does not commit in all targets or none.
+    """
+    if not is_atomic(configured):
+        raise SettingsError("no transaction is prepared with these settings: targetCommit is not atomic")
+    store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
+    with contextlib.closing(_opened(configured, store, catalogue_of(configured))) as target:
+        assert isinstance(target, AtomicTarget)
+        return resolve(target, ledger_of(configured), by_log=by_log, as_json=as_json)
 
 
 def run(configured: Settings, *, once: bool = False, adopts: bool = False) -> ApplySummary:
@@ -118,6 +169,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
     # only catches up ends at HUP, with its terminal.
     passed_over = {} if once else {signal.SIGHUP: lambda: None}
     apply = configured.apply
+    store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
     name = " ".join(filter(None, ["kainite apply", configured.leases.application, configured.target_name]))
     with (
         stopping(stop),
@@ -125,9 +177,8 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         publishing(configured, health.report) as meter,
         watching(asking(configured), health, meter, giving_up(configured)),
         spark_starting(apply.master, name, stop, apply.python) as spark,  # while the target and the log are looked at
-        _target(configured, stop) as (target, current),
+        _target(configured, store, stop) as (target, current),
     ):
-        store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
         at_the_start(store.create, stop, "the log's table")
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         # A killed job holds the partition until its lease runs out; that time passes while Spark starts.
@@ -143,7 +194,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
             current.tell(runner.retarget)
             runner.warm_up()
             ledger = ledger_of(configured)
-            stops = None if configured.target_name else open_stops(target_url(configured), ledger)
+            stops = None if configured.of_targets else open_stops(target_url(configured), ledger)
             with _fed(configured, store, owner, health, meter, once=once) as feed:
                 environment = ApplyEnvironment(
                     configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
@@ -173,23 +224,27 @@ def _fed(
 
 
 @contextlib.contextmanager
-def _target(configured: Settings, stop: threading.Event) -> Iterator[tuple[Target, CurrentTarget]]:
+def _target(configured: Settings, store: LogStore, stop: threading.Event) -> Iterator[tuple[Target, CurrentTarget]]:
     """Gives the target, prepared, and what opens it anew; closes all at the end."""
-    apply, uow = configured.apply, configured.uow
-    url = target_url(configured)
     load = partial(catalogue_of, configured)
     catalogue = at_the_start(load, stop, "the target, for its tables")
     with contextlib.ExitStack() as opened:
 
         def opening(catalogue: Catalogue | None) -> Target:
-            levels = load_levels(catalogue, uow.precedence_file)
-            return opened.enter_context(
-                contextlib.closing(open_target(url, catalogue, levels, apply, configured.child.markers))
-            )
+            return opened.enter_context(contextlib.closing(_opened(configured, store, catalogue)))
 
         target = opening(catalogue)
         unless_stopped(lambda: target.prepare(ledger_of(configured), catalogue or Catalogue({})), stop, "the target")
         yield target, CurrentTarget(load, opening, catalogue)
+
+
+def _opened(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:
+    """Returns the target, or all targets as one; opens no connection."""
+    levels = load_levels(catalogue, configured.uow.precedence_file)
+    if not is_atomic(configured):
+        return open_target(target_url(configured), catalogue, levels, configured.apply, configured.child.markers)
+    decisions = Decisions(store, configured.log.partition)
+    return open_atomic(configured, catalogue or Catalogue({}), levels, decisions)
 
 
 def ledger_of(configured: Settings) -> str:

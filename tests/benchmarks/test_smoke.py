@@ -54,6 +54,11 @@ def test_units_go_into_one_target_and_into_two() -> None:
     assert 0 < found["two targets, the slower job"] < found["two targets, both jobs"]
 
 
+def test_units_go_into_two_targets_that_commit_together() -> None:
+    found = measured("two_targets.py", "--units", "10", "--rounds", "1", "--together")
+    assert set(found) == {"one target", "each by itself", "together"}
+
+
 @pytest.mark.timeout(240)
 def test_the_log_takes_units_and_counts_what_they_cost() -> None:
     found = measured("log_append.py", "--units", "200", "--baseline-units", "10")

@@ -98,6 +98,7 @@ READS: dict[str, Attempt] = {
     ),
     "names of units": lambda at, key: list(at.log(key).read_names("0")),
     "requests": lambda at, key: at.log(key).read_requests("0"),
+    "decisions": lambda at, key: list(at.log(key).read_decisions("0")),
     "leases": lambda at, key: at.leases(key).scan(),
     "the fleet": lambda at, key: at.fleet(key).read(),
     "records": lambda at, key: at.client("kinesis", key).get_shard_iterator(
@@ -114,6 +115,7 @@ WRITES: dict[str, Attempt] = {
     ),
     "names": lambda at, key: at.log(key).put_names("0", "mine", b""),
     "outcomes": lambda at, key: at.log(key).put_batch("0:outcomes", batch(0), "mine"),
+    "a decision": lambda at, key: at.log(key).decide("0", "1.1.a", committed=True),
     "a request": lambda at, key: at.log(key).put_request("0", {"action": "discard", "uow": "T-1"}),
     "an answer": lambda at, key: at.log(key).answer_request("0", "1", {"result": "ok"}),
     "a lease": lambda at, key: at.leases(key).put_new(Lease("mine")),
@@ -134,12 +136,12 @@ MAY: dict[str, str] = {
     "Reader Operator": "rows|rows of applications|requests|leases|the fleet|records|a request|a duty",
     "Reader Reset": "rows|rows of applications|requests|leases|the fleet|records|a request|a lease|a checkpoint|"
     "a lease's end",
-    "Apply": "the token|rows|rows of applications|outcomes",
+    "Apply": "the token|rows|rows of applications|outcomes|decisions|a decision",
     "Worker": "leases|records|a lease|a checkpoint|a lease's end",
     "Streams": "",
     "Worker Streams": "leases|records|a lease|a checkpoint|a lease's end",
-    "Worker Log": "the token|rows|rows of applications|names of units|requests|leases|records|a head|an entry|"
-    "an application's entry|a fence|a deletion|names|outcomes|an answer|a lease|a checkpoint|a lease's end",
+    "Worker Log": "the token|rows|rows of applications|names of units|requests|decisions|leases|records|a head|"
+    "an entry|an application's entry|a fence|a deletion|names|outcomes|an answer|a lease|a checkpoint|a lease's end",
     "Worker Duties": "leases|records|a lease|a checkpoint|a lease's end|the fleet|a duty|the leader's history",
 }
 """What each role may of the attempts; it is denied the others. Roles are names of policies."""

@@ -294,6 +294,8 @@ def apply_units(aws: Aws) -> None:
         world.log.unit(f"T-{key}", insert(key))
         world.apply()
     assert len(world.items()) == 3
+    assert world.store.decide("0", "1.1.a", committed=True)
+    world.store.delete_decisions("0", [name for name, _ in world.store.read_decisions("0")])
     use_large_batches(aws)
     publish(aws)
 

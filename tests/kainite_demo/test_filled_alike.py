@@ -1,4 +1,4 @@
-"""Both ends have the same tables and rows where one is MariaDB, the load changes them, and differences are found."""
+"""Both ends have the same tables and rows where one is MariaDB, and differences are found."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from pathlib import Path
 import orjson
 import psycopg
 import pytest
-from click.testing import CliRunner
 
 from kainite.base.errors import DemoError
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.targets.mariadb.connection import connect
 from kainite.uow.catalogue.file import read_catalogue
-from kainite_demo import invariant, mariadb_load, pgbench
+from kainite_demo import invariant, pgbench
 from kainite_demo.compare import compare
 from kainite_demo.filled_alike import fill_source, fill_target, make_both
 from kainite_demo.invariant import Invariant
-from kainite_demo.latency import AppliedTimes
-from kainite_demo.reading import count_of, reading
+from kainite_demo.reading import reading
 from kainite_demo.run_layout import RunLayout
 from support.mariadb_source import source_database
 
@@ -79,34 +77,3 @@ def test_both_ends_are_filled_alike_and_the_extractor_begins_behind(
         compare(layout.source.url, layout.target, pgbench.TABLES)
     with reading(layout.target) as opened, pytest.raises(DemoError, match="torn transaction"):
         seen.look(opened)
-
-
-def test_the_load_makes_whole_transactions(layouts: Callable[[str], RunLayout]) -> None:
-    layout = layouts("mariadb mariadb")
-    make_both(layout)
-    fill_source(layout, 1)
-    words = {"source": layout.source.url, "clients": 2, "seconds": 1, "rate": 50, "scale": 1, "seed": 1}
-    done = CliRunner().invoke(
-        mariadb_load.main, [part for name, given in words.items() for part in (f"--{name}", str(given))]
-    )
-    assert done.exit_code == 0, done.output
-    assert 10 < count_of(layout.source.url, "pgbench_history") < 200
-    seen = Invariant()
-    with reading(layout.source.url) as opened:
-        seen.look(opened)
-    assert seen.latest.transactions == count_of(layout.source.url, "pgbench_history")
-
-
-def test_when_a_unit_was_applied_is_read_from_its_acknowledgement(mariadb: str) -> None:
-    times = AppliedTimes()
-    with reading(mariadb) as opened:
-        times.look(opened)
-        change(mariadb, "CREATE TABLE kainite_applied (uow varchar(10), applied_at timestamp(6) DEFAULT NOW(6))")
-        change(mariadb, "INSERT INTO kainite_applied (uow) VALUES ('a')")
-        times.look(opened)
-    assert set(times.at_us) == {"a"}
-
-
-def test_a_database_that_cannot_be_read_is_told() -> None:
-    with pytest.raises(DemoError, match="cannot be read"), reading("mariadb://root@127.0.0.1:1/x"):
-        pass

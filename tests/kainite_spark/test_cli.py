@@ -55,3 +55,27 @@ def test_help_shows_examples() -> None:
     result = CliRunner().invoke(main, ["apply", "--help"])
 
     assert "kainite apply -p app.properties" in result.stdout
+
+
+TOGETHER = ("target.a=postgresql://u@127.0.0.1:1/a", "target.b=postgresql://u@127.0.0.1:1/b", "target.b.tables=t")
+
+
+@pytest.mark.parametrize(
+    ("lines", "arguments", "message"),
+    [
+        ((*TOGETHER, "targetCommit=atomic"), ("--once", "--target", "a"), "one apply job serves all targets"),
+        ((*TOGETHER, "targetCommit=atomic"), ("--check",), "say which one by --target (a, b)"),
+        (TOGETHER, ("resolve",), "say which one by --target (a, b)"),
+        (TOGETHER, ("resolve", "--target", "a"), "targetCommit is not atomic"),
+        (("target=sqlite:///x.db",), ("resolve",), "targetCommit is not atomic"),
+        ((*TOGETHER, "targetCommit=atomic", "target.c=exec:cat", "target.c.tables=u"), ("--once",), "of the kind exec"),
+    ],
+)
+def test_what_targets_that_commit_together_need_is_told(
+    tmp_path: Path, lines: tuple[str, ...], arguments: tuple[str, ...], message: str
+) -> None:
+    path = tmp_path / "app.properties"
+    path.write_text(LEAST + "".join(f"{line}\n" for line in lines))
+    result = CliRunner().invoke(main, ["apply", "-p", str(path), *arguments])
+    assert result.exit_code == 1
+    assert message in result.stderr

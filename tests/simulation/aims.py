@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from simulation.aims_apply import (
+    atomic_commit,
     child_leaves,
     frozen_task,
     locked,
@@ -100,4 +101,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "added stream": added_stream,
     "plain stream": plain_stream,
     "stale requests": stale_requests,
+    "atomic commit": atomic_commit,
 }

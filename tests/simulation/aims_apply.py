@@ -124,3 +124,16 @@ def two_targets(plan: Scenario, rng: Random) -> Scenario:
         more=replace(plan.more, two_targets=True, backlog_units=0, prefix=rng.random() < 0.6,
                      tidy_every=rng.choice((1, 3, 50))),
     )  # fmt: skip
+
+
+def atomic_commit(plan: Scenario, rng: Random) -> Scenario:
+    """Lets two targets commit together; tasks stand still between the steps, and jobs die while they resolve."""
+    plan = two_targets(plan, rng)
+    rates = {
+        "unanswered": 0.02, "slow": 0.02, "job_lost": 0.03, "kill_after": 0.006, "kill_before": 0.006,
+        "prepare_freezes": 0.1, "decide_freezes": 0.15, "finish_freezes": 0.15, "resolve_kills": 0.15,
+    }  # fmt: skip
+    return replace(
+        plan, rates=rates if rng.random() < 0.85 else {}, max_units=rng.choice((2, 5, 2_000)),
+        more=replace(plan.more, atomic=True, prefix=rng.random() < 0.4, tidy_every=rng.choice((1, 3, 50))),
+    )  # fmt: skip

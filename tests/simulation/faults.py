@@ -44,6 +44,10 @@ KINDS = (
 AIMED = {
     "task_freezes": (("task ",), "target.apply", "freeze_before"),
     "copy_freezes": (("copy ",), "pg.connect", "freeze_before"),
+    "prepare_freezes": (("task ",), ".prepare", "freeze_before"),
+    "decide_freezes": (("task ",), "log.decide", "freeze_before"),
+    "finish_freezes": (("task ",), ".finish", "freeze_before"),
+    "resolve_kills": (("apply",), ".finish", "kill_before"),
     "put_freezes": (("daemon", "owner"), "log.put_batch", "freeze_before"),
 }
 """Rates of a fault at certain effects alone: how the effect's name may begin, what is in it, and the fault."""

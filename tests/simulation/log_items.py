@@ -33,7 +33,7 @@ STALE_S = 1.0
 PUTS: Mapping[str, str] = {"d": "put_batch", "f": "put_fence", "s": "put_fork"}
 """What a put of a slot is, by the slot's kind."""
 
-OTHERS: Mapping[str, str] = {"H": "head", "C": "chunk", "N": "names", "Q": "request", "L": "slot"}
+OTHERS: Mapping[str, str] = {"H": "head", "C": "chunk", "N": "names", "Q": "request", "L": "slot", "D": "decision"}
 """Of what an item is, by the second part of its hash key."""
 
 

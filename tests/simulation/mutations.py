@@ -32,6 +32,7 @@ from dataclasses import replace
 from typing import Any
 
 from simulation.mutation import Instead, Mutation, answering, value
+from simulation.mutations_atomic import OF_ATOMIC_COMMITS
 from simulation.mutations_items import ON_ITEMS
 from simulation.mutations_leases import OF_LEASES
 from simulation.mutations_loads import OF_LOADS
@@ -562,6 +563,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *OF_THE_TARGET,
     *OF_LOADS,
     *OF_REPAIRS,
+    *OF_ATOMIC_COMMITS,
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (

@@ -71,7 +71,7 @@ from kainite.settings import (
     UowOrder,
     UowSettings,
 )
-from kainite.settings.assignment import NO_TARGETS
+from kainite.settings.assignment import NO_TARGETS, TableAssignment
 from kainite.store.log_table import LogTable
 from kainite.uow.admission import Admission
 from kainite_spark.driver.current_target import CurrentTarget
@@ -262,7 +262,7 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
         log=LogSettings(
             "l", worker, enabled=True, lease=5.0, heartbeat=1.5, poll=1.0, snapshot_entries=plan.snapshot_entries,
             put_interval=0.05, batch_bytes=2_000, backlog_units=plan.more.backlog_units or 200_000,
-            emit_bytes=plan.more.emit_bytes, targets=ASSIGNMENT if plan.more.two_targets else NO_TARGETS,
+            emit_bytes=plan.more.emit_bytes, targets=_assignment(plan),
         ),
         uow=UowSettings(
             order=order, timeout=plan.uow_timeout, dedup_window=plan.more.window,
@@ -271,6 +271,11 @@ def settings_of(plan: Scenario, worker: str) -> Settings:
         apply=ApplySettings(),
         of_streams={name: {("log", "enabled"): False} for name in plain_of(plan)},
     )  # fmt: skip
+
+
+def _assignment(plan: Scenario) -> TableAssignment:
+    """Returns what the log notes of the targets: nothing where one apply job serves both."""
+    return ASSIGNMENT if plan.more.two_targets and not plan.more.atomic else NO_TARGETS
 
 
 def settings_of_owner(plan: Scenario, worker: str) -> Settings:

@@ -129,6 +129,7 @@ class More:
         programs: programs on the log, in place of all else; None for daemons and apply jobs.
         two_targets: transactions write to a second target too, which has apply jobs of its own.
         stale: when somebody's request to pause is met that has waited for too long: time, and its age, seconds.
+        atomic: the two targets commit together: one apply job serves both.
         loads: commands that load a target, in place of all else: ``load``, ``anew``, ``reload TABLE``, ``add TABLE``.
         repairs: when rows of the target are repaired, seconds.
     """
@@ -171,6 +172,7 @@ class More:
     programs: Programs | None = None
     two_targets: bool = False
     stale: tuple[tuple[float, float], ...] = ()
+    atomic: bool = False
     loads: tuple[str, ...] = ()
     repairs: tuple[float, ...] = ()
 

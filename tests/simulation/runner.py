@@ -59,7 +59,7 @@ class SimRunner:
 
     def retarget(self, target: Any) -> None:
         """Gives the tasks another target, from the next micro-batch on."""
-        self._target = target.target
+        self._target = getattr(target, "target", target)
 
     def run(self, batch: Any) -> list[Any]:
         """Runs a micro-batch; returns its tasks' results.

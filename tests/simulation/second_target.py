@@ -8,6 +8,8 @@ Two thirds of the transactions write a row of its table ``mirror``, of which the
   and no transaction in part;
 * with ``targetConsistency = prefix``, and without a refusal, all earlier ones are there that write there at all.
 
+* where both targets commit together: none is there that the first target still refuses.
+
 At the end all are there that write there. Nothing here is Kainite's code but the form in which tables are assigned.
 """
 
@@ -41,13 +43,17 @@ class SecondTarget:
         transactions: of the history.
         refused: the transactions that the first target refuses at first; this one refuses each second of them.
         prefix: whether commits must be in order, all of them.
+        together: whether the targets commit together.
     """
 
-    def __init__(self, folder: Path, transactions: int, refused: Collection[int], *, prefix: bool) -> None:
+    def __init__(
+        self, folder: Path, transactions: int, refused: Collection[int], *, prefix: bool, together: bool = False
+    ) -> None:
         self.path = folder / "second.db"
         self._all = [number for number in range(1, transactions + 1) if _writes(number)]
+        self._vetoed = set(refused) if together else set()
         refused = [number for number in self._all if number in sorted(refused)[::2]]
-        self._prefix = prefix and not refused
+        self._prefix = prefix and not refused and not self._vetoed
         self._there: list[int] = []
         self._database = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         self._database.executescript(_DDL)
@@ -68,6 +74,7 @@ class SecondTarget:
     def heal(self) -> None:
         """Lets it take what it refused."""
         self._database.execute("DELETE FROM refused")
+        self._vetoed.clear()
 
     def look(self) -> str | None:
         """Returns what is wrong with what it holds."""
@@ -77,6 +84,8 @@ class SecondTarget:
         if len(set(there)) < len(there) or not set(self._there) <= set(there) <= set(self._all):
             return f"the second target has {there}, and had {self._there}"
         self._there = there
+        if early := self._vetoed & set(there):
+            return f"the second target has {sorted(early)}, which the first one refuses"
         for place in range(ROWS):
             expected = [number for number in self._all if number % ROWS == place]
             found = [number for number in there if number % ROWS == place]

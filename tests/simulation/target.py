@@ -12,6 +12,7 @@ from typing import Any
 
 from kainite.base.errors import TargetBusyError, TargetInterruptedError, TargetUnavailableError
 from kainite_spark.targets.hooks import FoundHooks
+from kainite_spark.targets.preparing import name_in
 from kainite_spark.targets.sqlite import target as sqlite_target
 from kainite_spark.targets.statements import planner
 from simulation.faults import NO_RESENDING, Effects, Faults
@@ -69,6 +70,12 @@ class Gate:
     def let_in(self, fence: Any) -> None:
         self.latest = max(self.latest, (fence.generation, fence.micro_batch))
 
+    def finished(self, who: str, gid: str, *, committed: bool, found: bool) -> None:
+        """Judges a prepared transaction that was finished."""
+        name = name_in(gid)
+        if committed and found and name is not None and (name.generation, name.micro_batch) < self.latest:
+            self.broken(f"{who} committed {gid}, and the target has let {self.latest} in")
+
     def wrote(self, who: str, fence: Any) -> None:
         """Judges a transaction that was committed under a fence."""
         if (fence.generation, fence.micro_batch) < self.latest:
@@ -115,6 +122,8 @@ class SimTarget:
                     self._seen(f"{self._process.name} {name}")
                 if name in ("begin_micro_batch", "close_micro_batch"):
                     self._gate.let_in(args[0])
+                if name == "finish":
+                    self._gate.finished(self._process.name, *args, **more, found=answer)
                 return answer
 
             return self._effects.call(name, act)
@@ -146,6 +155,21 @@ class SimSession:
         self._busy((unit,))
         self._call("apply_in_source_order", fence, unit)
 
+    def prepare(self, fence: Any, units: Any, gid: str, *, folded: bool = False) -> None:
+        self._busy(units)
+        self._call("prepare", fence, units, gid, folded=folded)
+
+    def prepare_in_source_order(self, fence: Any, unit: Any, gid: str) -> None:
+        self._busy((unit,))
+        self._call("prepare_in_source_order", fence, unit, gid)
+
+    def prepared(self, prefix: str) -> Any:
+        return self._call("prepared", prefix)
+
+    def finish(self, gid: str, *, committed: bool) -> bool:
+        found: bool = self._call("finish", gid, committed=committed)
+        return found
+
     def applied(self, log_partition: str, tids: Any) -> set[int]:
         found: set[int] = self._call("applied", log_partition, tids)
         return found
@@ -167,6 +191,8 @@ class SimSession:
                 self._seen(f"{self._process.name} {name}")
             if name.startswith("apply"):
                 self._gate.wrote(self._process.name, args[0])
+            if name == "finish":
+                self._gate.finished(self._process.name, *args, **more, found=answer)
             return answer
 
         return self._effects.call(name, act)
@@ -174,4 +200,5 @@ class SimSession:
 
 def _unanswered(name: str) -> Exception:
     text = f"target: {name} was not answered"
-    return TargetInterruptedError(text) if name.startswith("apply") else TargetUnavailableError(text)
+    about_units = name.startswith(("apply", "prepare")) and name not in ("applied", "prepared")
+    return TargetInterruptedError(text) if about_units else TargetUnavailableError(text)

@@ -48,6 +48,9 @@ SET_BACK = (1, 5, 21)
 TWO_TARGETS = (0, 1, 2, 4, 7, 9)
 """Seeds in which one of two targets is away, refuses units or loses its jobs."""
 
+ATOMIC = (0, 1, 2, 3, 5, 8)
+"""Seeds in which two targets commit together, with tasks that stand still between the steps."""
+
 PROGRAMS = range(12)
 """Seeds of programs on the log."""
 
@@ -61,6 +64,7 @@ QUICK = (
     "blocked behind failed",
     "a target that went back is refused",
     "a unit is committed when each target has it",
+    "targets that commit together prepare",
     "locks of an append",
     "an append is durable before it is told",
     "a lock failure names what is durable",
@@ -92,6 +96,11 @@ def test_each_schedule_with_a_target_that_is_set_back_ends_as_promised() -> None
 def test_each_schedule_with_two_targets_ends_as_promised() -> None:
     seeds = [argument for seed in TWO_TARGETS for argument in ("--seed", str(seed))]
     assert f"{len(TWO_TARGETS)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "two targets")
+
+
+def test_each_schedule_with_targets_that_commit_together_ends_as_promised() -> None:
+    seeds = [argument for seed in ATOMIC for argument in ("--seed", str(seed))]
+    assert f"{len(ATOMIC)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "atomic commit")
 
 
 @pytest.mark.timeout(300)

@@ -25,7 +25,9 @@ from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.several import only
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.executor.apply_options import ApplyOptions
+from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.opening import open_target
+from simulation.atomic import opened_together, wrapped_together
 from simulation.common_marks import CommonMarks
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.hosts import Hosts
@@ -157,7 +159,8 @@ class World:
         self.went_back.begin()
         for slot in range(plan.daemons):
             self._start_daemon(slot)
-        for slot in range(plan.daemons, plan.daemons + plan.drivers * (1 + plan.more.two_targets)):
+        jobs = plan.drivers * (2 if plan.more.two_targets and not plan.more.atomic else 1)
+        for slot in range(plan.daemons, plan.daemons + jobs):
             self._start_driver(slot)
         for slot, at in enumerate(plan.more.changed[: plan.daemons]):
             self.hub.after(at, lambda slot=slot: self.hosts.running[slot].kill())  # type: ignore[misc]
@@ -215,7 +218,9 @@ class World:
         plan = self.plan
         if not plan.more.two_targets:
             return None
-        return SecondTarget(self.folder, plan.transactions, plan.refused, prefix=plan.more.prefix)
+        return SecondTarget(
+            self.folder, plan.transactions, plan.refused, prefix=plan.more.prefix, together=plan.more.atomic
+        )
 
     def _not_in_the_log(self) -> str | None:
         """Returns what is applied that the log does not have: what was never durable may not come again."""
@@ -248,7 +253,14 @@ class World:
             other = reflect(self.second.url)
             open_target(self.second.url, other).prepare("log/0", other)
             self.marks = CommonMarks({FIRST: self.path, SECOND: self.second.path})
+            if self.plan.more.atomic:
+                self._open_together(catalogue).prepare("log/0", catalogue)
         self.oracle = Oracle(self.source, self.path, allowed(self.plan, self.source, self.producer.interrupted))
+
+    def _open_together(self, catalogue: Catalogue) -> AtomicTarget:
+        assert self.second is not None
+        urls = {FIRST: f"sqlite:///{self.path}", SECOND: self.second.url}
+        return opened_together({name: open_target(urls[name], only(catalogue, ASSIGNMENT, name)) for name in urls})
 
     def _open(self, catalogue: Catalogue | None) -> Any:
         return open_target(f"sqlite:///{self.path}", catalogue)
@@ -297,14 +309,22 @@ class World:
         stop = SimEvent(self.hub)
         plan = self.plan
         second = self.second if slot >= plan.daemons + plan.drivers else None
-        name = "" if self.second is None else FIRST if second is None else SECOND
+        name = "" if self.second is None or plan.more.atomic else FIRST if second is None else SECOND
 
-        def wrapped(target: Any, of: Process = process) -> SimTarget:
-            if second is not None:
+        def one_of(which: str, target: Any, of: Process) -> SimTarget:
+            if which == SECOND:
                 return SimTarget(target, self.faults, of, self.seen_second, Limits(), self.second_gate, SECOND)
             return SimTarget(target, self.faults, of, self.seen, self.limits, self.gate)
 
+        def wrapped(target: Any, of: Process = process) -> Any:
+            if isinstance(target, AtomicTarget):
+                return wrapped_together(target, lambda which, one: one_of(which, one, of), self.hosts.store_of(of))
+            return one_of(name, target, of)
+
         def opened(catalogue: Catalogue | None) -> Any:
+            if plan.more.atomic:
+                assert catalogue is not None, "databases have catalogues"
+                return self._open_together(catalogue)
             if catalogue is not None and name:
                 catalogue = only(catalogue, ASSIGNMENT, name)
             return self._open(catalogue) if second is None else open_target(second.url, catalogue)

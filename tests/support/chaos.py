@@ -99,6 +99,15 @@ class MortalStore:
     def delete_names(self, partition: str, keys: Sequence[str]) -> None:
         self.fate.effect("delete_names", lambda: self.inner.delete_names(partition, keys))
 
+    def decide(self, partition: str, name: str, *, committed: bool) -> bool:
+        return self.fate.effect("decide", lambda: self.inner.decide(partition, name, committed=committed))
+
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, bool]]:
+        return self.inner.read_decisions(partition)
+
+    def delete_decisions(self, partition: str, names: Sequence[str]) -> None:
+        self.fate.effect("delete_decisions", lambda: self.inner.delete_decisions(partition, names))
+
     def put_request(self, partition: str, request: Mapping[str, str]) -> str:
         return self.inner.put_request(partition, request)
 

@@ -92,6 +92,8 @@ def show(
     opened, targets = opened_log(settings), settings.log.targets
     if target is not None:
         of_target(settings, target)
+        if not targets:
+            raise SettingsError("with targetCommit=atomic a unit has one status in all targets: leave --target out")
     parts = read_marks(*opened, targets.names).parts if targets else None
     if limit and not wanted and not uows and target is None:
         shown = read_latest_rows(*opened, limit)

@@ -19,7 +19,8 @@ Invariants of every store, which the conformance suite checks:
 * I3  a :meth:`LogStore.put_batch` that is sent again with the same nonce reports success
   if the first attempt succeeded and its reply was lost;
 * I4  a strong read sees every put that has returned;
-* I5  a fork is put once, over the writer's own fence, and stays.
+* I5  a fork is put once, over the writer's own fence, and stays;
+* I6  the first decision that is put under a name stands until it is deleted, whoever puts another one.
 
 All calls block; the daemon runs them in threads. Any of them may raise
 :class:`~kainite.base.errors.LogUnavailableError`, after which the same call may be made again.
@@ -220,3 +221,20 @@ class LogStore(Protocol):
 
     def take_answer(self, partition: str, request_id: str) -> Mapping[str, str] | None:
         """Returns the answer to a request and removes both; None while there is no answer."""
+
+    def decide(self, partition: str, name: str, *, committed: bool) -> bool:
+        """Puts the decision on a transaction of several targets, where none stands; returns the one that stands.
+
+        A call that is sent again finds the decision of the first attempt.
+
+        Args:
+            partition: the log partition.
+            name: the transaction's (:mod:`kainite_spark.targets.preparing`).
+            committed: whether it is to be committed, or rolled back.
+        """
+
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, bool]]:
+        """Yields the names of decided transactions, in order, with their decisions; strongly consistent."""
+
+    def delete_decisions(self, partition: str, names: Sequence[str]) -> None:
+        """Deletes the decisions under these names, if they exist."""

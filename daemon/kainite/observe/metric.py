@@ -322,6 +322,11 @@ APPLY_PAUSED = Metric(
     "Apply", "Paused", "kainite_apply_paused", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while a person has paused applying (kainite log pause), else 0; from the apply job, and from the log's owner.",
 )  # fmt: skip
+APPLY_PREPARED_AGE = Metric(
+    "Apply", "OldestPreparedTransaction", "kainite_apply_oldest_prepared_transaction_seconds", MetricKind.GAUGE,
+    MetricUnit.MILLIS,
+    "Age of the oldest transaction of several targets (targetCommit=atomic) that is prepared and not finished, else 0.",
+)  # fmt: skip
 APPLY_FOLLOWED = Metric(
     "Apply", "Followed", "kainite_apply_followed", MetricKind.GAUGE, MetricUnit.COUNT,
     "1 while the log's owner sends what becomes durable; 0 while the log is read.",
@@ -503,8 +508,8 @@ DAEMON_METRICS: tuple[Metric, ...] = (
 
 APPLY_METRICS: tuple[Metric, ...] = (
     APPLIED_UNITS, APPLY_FAILURES, APPLY_WAITING, APPLY_DELAYED, APPLY_FAILED, APPLY_BLOCKED, APPLY_LAG,
-    COMMON_MARK_LAG, APPLY_FOLLOWED, APPLY_PAUSED, MICRO_BATCHES, MICRO_BATCH_TIME, POLL_TIME, RUN_TIME,
-    OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
+    COMMON_MARK_LAG, APPLY_FOLLOWED, APPLY_PAUSED, APPLY_PREPARED_AGE, MICRO_BATCHES, MICRO_BATCH_TIME,
+    POLL_TIME, RUN_TIME, OUTCOMES_TIME, APPLY_GROUPS, GROUPS_SPLIT,
     REPLICA_LOADING, REPLICA_FAILED, REPLICA_GIVEN_UP, REPLICA_RANGES_LEFT, VERIFY_NOT_PASSED, VERIFY_DIFFERENT,
     VERIFY_AGE, VERIFY_GOOD_AGE, VERIFY_LATE,
     LOG_LINES_DROPPED, CERTIFICATE_EXPIRY, ACCESS_FILES_READ, ACCESS_FILES_REFUSED, *PROCESS_METRICS,

@@ -19,6 +19,7 @@ from kainite.base.redaction import learn, secrets_in_url
 from kainite.capture.mysql.command import PROGRAM, with_password
 from kainite.capture.mysql.command import main as extractor_command
 from kainite.capture.mysql.extractor import BinlogReading
+from kainite.capture.truncate import OnTruncate
 from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
 from kainite.settings import ExtractOffsets, Settings
 from kainite.settings.kinds.target_kinds import kind_of
@@ -99,7 +100,7 @@ def reading_of(command: Sequence[str]) -> BinlogReading:
         raise SettingsError(f"extractorName: {PROGRAM}: {error.format_message()}") from error
     url = with_password(given["source"], os.environ.get("KAINITE_SOURCE_PASSWORD", ""))
     learn(secrets_in_url(url))
-    return BinlogReading(url, given["tables"], given["truncate"] == "skip", frozenset(given["passed_over"]))
+    return BinlogReading(url, given["tables"], OnTruncate(given["truncate"]), frozenset(given["passed_over"]))
 
 
 def _place(command: Sequence[str]) -> int | None:

@@ -21,7 +21,7 @@ command line win over it. Begin reading with :mod:`~kainite.settings.settings` a
 
 from kainite.settings.kinds.audit_trail import S3Folder
 from kainite.settings.loading.examination import Examination, examine, load
-from kainite.settings.sections.apply import ApplySettings, AwsFrom, Consistency, OnFailure, TargetTriggers
+from kainite.settings.sections.apply import ApplySettings, AwsFrom, Consistency, OnFailure, TargetCommit, TargetTriggers
 from kainite.settings.sections.aws import AwsSettings, ClientSettings
 from kainite.settings.sections.child import ChildProtocol, ChildSettings
 from kainite.settings.sections.console import ConsoleSettings, RowDisplay
@@ -69,6 +69,7 @@ __all__ = [
     "ServiceSettings",
     "Settings",
     "StreamSettings",
+    "TargetCommit",
     "TargetTriggers",
     "UnknownKey",
     "UowEnd",

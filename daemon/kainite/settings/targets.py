@@ -16,8 +16,9 @@ from typing import Any, Final, NamedTuple
 from kainite.base.errors import SettingsError
 from kainite.settings.assignment import NO_TARGETS, TableAssignment
 from kainite.settings.keys.table import DEFAULTS, Values
-from kainite.settings.kinds.target_kinds import kind_of
+from kainite.settings.kinds.target_kinds import TARGET_KINDS, kind_of
 from kainite.settings.kinds.values import ValueKind, names, path, target
+from kainite.settings.sections.apply import TargetCommit
 from kainite.settings.sections.uow import Isolation
 from kainite.settings.settings import Settings
 
@@ -81,8 +82,13 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
         of_targets: what is set for single targets.
         values: what is set for all.
     """
+    commit = (DEFAULTS | values)["apply", "commit"]
     if not of_targets:
+        if commit is TargetCommit.ATOMIC:
+            yield "targetCommit=atomic is about several targets, and the settings file has no target.NAME"
         return
+    if commit is TargetCommit.ATOMIC:
+        yield from _unprepared(of_targets)
     for place, key, own_key in (
         (("apply", "target"), "target", "target.NAME"),
         (("uow", "catalogue_file"), "catalogueFile", "target.NAME.catalogueFile"),
@@ -103,6 +109,18 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
             if (other := owners.setdefault(pattern, name)) != name:
                 what = f"{pattern} is of target.{other}, too" if pattern else f"target.{other} has no tables either"
                 yield f"target.{name}.tables: {what}; one target at most takes all other tables"
+
+
+def _unprepared(of_targets: Mapping[str, Values]) -> Iterator[str]:
+    """Yields the targets that cannot prepare a transaction."""
+    able = ", ".join(kind.name for kind in TARGET_KINDS if kind.prepares)
+    for name, own in of_targets.items():
+        address = own.get(("apply", "target"))
+        if address is not None and not (kind := kind_of(address)).prepares:
+            yield (
+                f"target.{name} is of the kind {kind.name}, in which Kainite prepares no transaction:"
+                f" targetCommit=atomic needs targets of the kind {able}; with targetCommit=each every kind takes part"
+            )
 
 
 def assignment_of(of_targets: Mapping[str, Mapping[tuple[str, str], Any]]) -> TableAssignment:
@@ -138,6 +156,11 @@ def of_target(settings: Settings, name: str | None) -> Settings:
         uow=replace(settings.uow, **fields["uow"]),
         target_name=name,
     )
+
+
+def is_atomic(settings: Settings) -> bool:
+    """Tells whether a unit is committed in all of several targets or in none, so that one apply job serves them all."""
+    return bool(settings.of_targets) and settings.apply.commit is TargetCommit.ATOMIC
 
 
 def each_target(settings: Settings) -> tuple[Settings, ...]:

@@ -1,4 +1,4 @@
-"""The log's store in DynamoDB: one table, five kinds of items, one conditional write for each batch.
+"""The log's store in DynamoDB: one table, six kinds of items, one conditional write for each batch.
 
 ==========  =======================  ===========================================================
 p (hash)    s (range)                item
@@ -13,6 +13,7 @@ p (hash)    s (range)                item
 ``0#C#3``   first id, nonce, number  chunks of a batch that stands in a stripe; they begin in that
                                      stripe's key, and go on through the others'
 ``0#N``     the segment's key        ``d``: digests of names of dispatched units
+``0#D``     the transaction's name   ``c``: whether a transaction of several targets is committed
 ``0#Q``     time and a random part   a request to the owner, and the owner's answer beside it
 ==========  =======================  ===========================================================
 
@@ -35,7 +36,7 @@ import uuid
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kainite.aws.dynamodb import Item, Value, binary, number, text, text_map, text_map_of
+from kainite.aws.dynamodb import Item, Value, binary, flag, number, text, text_map, text_map_of
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
 from kainite.log.contract import ANSWERS_KEPT, REQUESTS_AT_ONCE, Fork, LogHead, Slot
 from kainite.log.format.batch_codec import decode, encode
@@ -307,6 +308,20 @@ class DynamoDBStore:
 
     def delete_names(self, partition: str, keys: Sequence[str]) -> None:
         self._table.delete(f"{partition}#N", keys)
+
+    # Decisions
+
+    def decide(self, partition: str, name: str, *, committed: bool) -> bool:
+        item = {**key(f"{partition}#D", name), "c": flag(committed)}
+        in_way = self._table.put(item, "attribute_not_exists(p)")
+        return committed if in_way is None else in_way["c"]["BOOL"]
+
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, bool]]:
+        for item in self._table.query(f"{partition}#D", fields="s, c", strong=True):
+            yield item["s"]["S"], item["c"]["BOOL"]
+
+    def delete_decisions(self, partition: str, names: Sequence[str]) -> None:
+        self._table.delete(f"{partition}#D", names)
 
     # Requests
 

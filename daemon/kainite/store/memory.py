@@ -23,6 +23,7 @@ class _Partition:
     requests: dict[str, Mapping[str, str]] = field(default_factory=dict)
     answers: dict[str, Mapping[str, str]] = field(default_factory=dict)
     names: dict[str, bytes] = field(default_factory=dict)
+    decisions: dict[str, bool] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -142,6 +143,19 @@ class MemoryStore:
         with self._lock:
             for key in keys:
                 self._of(partition).names.pop(key, None)
+
+    def decide(self, partition: str, name: str, *, committed: bool) -> bool:
+        with self._lock:
+            return self._of(partition).decisions.setdefault(name, committed)
+
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, bool]]:
+        with self._lock:
+            return iter(sorted(self._of(partition).decisions.items()))
+
+    def delete_decisions(self, partition: str, names: Sequence[str]) -> None:
+        with self._lock:
+            for name in names:
+                self._of(partition).decisions.pop(name, None)
 
     def put_request(self, partition: str, request: Mapping[str, str]) -> str:
         with self._lock:

@@ -13,6 +13,7 @@ from kainite.settings import ApplySettings
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.runner import Runner
+from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.stop_requests import StopRequests
 
@@ -54,6 +55,11 @@ class ApplyEnvironment:
     adopts: bool = False
     stops: StopRequests | None = None
     name: str = ""
+
+    @property
+    def of_several(self) -> bool:
+        """Returns whether the log has several targets, which keep the common mark."""
+        return bool(self.name) or isinstance(self.target, AtomicTarget)
 
 
 @dataclass(slots=True)

@@ -75,6 +75,7 @@ from kainite_spark.driver.outcomes import Outcomes, mount_outcomes
 from kainite_spark.driver.pace import Pace
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
+from kainite_spark.driver.prepared_watch import PreparedWatch
 from kainite_spark.driver.stop_point import StopPoint
 from kainite_spark.plan.backlog import Backlog, Selection
 from kainite_spark.plan.passing import MAY_TOUCH, OVERTAKEN
@@ -167,6 +168,7 @@ class _ApplyLoop:
         )
         self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
         self._common_mark = CommonMark(self._micro_batches.note_common_mark)
+        self._prepared = PreparedWatch(environment, self._metrics, time.monotonic)
         self._stop_point = StopPoint(environment.stops, outcomes.generation)
         self._schemes = 0
         self._is_stale = False  # whether the target's catalogue is to be read again
@@ -189,7 +191,7 @@ class _ApplyLoop:
         """
         mark = self._outcomes.read_mark()
         self._micro_batches.raise_generation(None if self._environment.adopts else mark)
-        if self._environment.name:
+        if self._environment.of_several:
             self._micro_batches.prepare_common_mark()
         self._read_log()
         event(
@@ -245,11 +247,12 @@ class _ApplyLoop:
     def _round(self, *, strong: bool) -> int:
         """Runs one round; returns the number of units that it selected."""
         self._outcomes.check()
+        self._prepared.look()
         self._poll(strong=strong)
         selected = 0 if self._hold() else self._try_some()
         if strong or not self._backlog.may_wait or time.monotonic() >= self._told_outcomes + OUTCOMES_EVERY_S:
             self._write_all_down()
-        everywhere = self._follower.everywhere_below if self._environment.name else None
+        everywhere = self._follower.everywhere_below if self._environment.of_several else None
         self._metrics.sample(self._backlog, self._follower.next_id, everywhere)
         feed = self._environment.feed
         followed = feed is not None and feed.is_following
@@ -443,7 +446,7 @@ class _ApplyLoop:
 
     def _note_common_mark(self, *, now: bool) -> None:
         """Notes in one of several targets below which id all of them have the units, unless applying is paused."""
-        if self._environment.name and not self._paused:
+        if self._environment.of_several and not self._paused:
             self._common_mark.look(self._follower.everywhere_below, now=now)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -16,6 +16,10 @@ from kainite.verdict.replica import replica_checks
 
 LATE_S: Final = 300.0
 """An apply job that has made no round for so long has a problem."""
+
+
+PREPARED_S: Final = 60.0
+"""A transaction of several targets that has been prepared for so long is a problem: it holds locks in its targets."""
 
 
 class JobStage(StrEnum):
@@ -42,6 +46,8 @@ class JobReport:
         paused: who has paused applying, since when and why; empty while units are applied. It is no problem of the job.
         replica: what the target tells of a replica; None for another target, or while it was not asked.
         target: which of several targets the job serves; empty for the only one.
+        prepared: seconds since the oldest transaction of several targets was prepared that is not finished; 0 without
+            one.
     """
 
     stage: JobStage
@@ -53,6 +59,7 @@ class JobReport:
     paused: str = ""
     replica: ReplicaFacts | None = None
     target: str = ""
+    prepared: float = 0.0
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -64,7 +71,15 @@ class JobReport:
             failed = Check(
                 "failed units", Level.DEGRADED, cause, f"kainite log show -p FILE{of_target} --status failed"
             )
-        return (failed, *(() if self.replica is None else replica_checks(self.replica)))
+        return (failed, *self._prepared(), *(() if self.replica is None else replica_checks(self.replica)))
+
+    def _prepared(self) -> Iterator[Check]:
+        if self.prepared > PREPARED_S:
+            cause = (
+                f"a transaction of several targets is prepared for {self.prepared:.0f} s, and holds locks and old row"
+                " versions in its targets: a target, or the log, does not answer"
+            )
+            yield Check("prepared transactions", Level.DEGRADED, cause, "kainite apply resolve -p FILE")
 
     @property
     def ready(self) -> bool:
@@ -122,6 +137,8 @@ class JobHealth:
         """Who has paused applying, since when and why; empty while units are applied."""
         self.replica: ReplicaFacts | None = None
         """What the target told last of a replica."""
+        self.prepared = 0.0
+        """Seconds since the oldest transaction of several targets was prepared that is not finished; 0 without one."""
 
     def enter(self, stage: JobStage) -> None:
         """Notes that a stage begins."""
@@ -144,4 +161,5 @@ class JobHealth:
             return JobReport(
                 self._stage, since, self._trouble, self._failed, self._followed, also, self.paused, self.replica,
                 self._target,
+                self.prepared,
             )  # fmt: skip

@@ -66,6 +66,10 @@ class JobMetrics:
         """Sets the gauge of whether a person has paused applying."""
         self._meter.observe(metric.APPLY_PAUSED, int(paused))
 
+    def prepared(self, seconds: float) -> None:
+        """Sets the gauge of the age of the oldest transaction of several targets that is prepared."""
+        self._meter.observe(metric.APPLY_PREPARED_AGE, seconds * 1000)
+
     def sample(self, backlog: Backlog, next_id: int, everywhere_below: int | None = None) -> None:
         """Sets the gauges of the unresolved units.
 

@@ -31,6 +31,8 @@ from kainite_spark.executor.group_commit import GroupCounts, apply_units
 from kainite_spark.plan.given_parts import unpacked
 from kainite_spark.plan.micro_batch import Slice, TaskResult
 from kainite_spark.plan.unit_part import UnitPart, too_large, unit_part
+from kainite_spark.targets.atomic.decisions import Decisions
+from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Target, TargetSession
 from kainite_spark.targets.fence import Fence
 
@@ -87,8 +89,16 @@ def session_of(settings: TaskSettings) -> TargetSession:
         # A session keeps the statements that it has made from its target's catalogue.
         for outdated in list(_SESSIONS):
             _SESSIONS.pop(outdated).close()
-        _SESSIONS[settings] = settings.target.connect()
+        _SESSIONS[settings] = _target_of(settings).connect()
     return _SESSIONS[settings]
+
+
+def _target_of(settings: TaskSettings) -> Target:
+    """Returns the target; several targets at once decide in the log, as this process reaches it."""
+    target = settings.target
+    if isinstance(target, AtomicTarget):
+        return target.deciding_by(Decisions(store_of(settings), settings.partition))
+    return target
 
 
 def read_slice(store: LogStore, partition: str, piece: Slice, most_bytes: int | None = None) -> Iterator[RoutedPart]:

@@ -23,6 +23,7 @@ from kainite.cli import terminal
 from kainite.cli.lazy_group import one_line
 from kainite.cli.main import main
 from kainite.settings import examine
+from kainite.store.memory import MemoryStore
 
 GOOD = f"applicationName=app\nstreamName=orders\nexecutableName={sys.executable} -m child\nregionName=eu-central-1\n"
 PASSWORDS = st.text(
@@ -117,7 +118,8 @@ def test_the_apply_job_s_waiting_and_its_error_hide_the_password(
     configured = examine(sound_file, options=(f"--target={target}",), environment={}).settings_or_raise()
     stop = threading.Event()
     stop.set()
-    with pytest.raises(KainiteError) as raised, kainite_spark.cli._target(configured, stop):  # noqa: SLF001
+    opened = kainite_spark.cli._target(configured, MemoryStore(), stop)  # noqa: SLF001
+    with pytest.raises(KainiteError) as raised, opened:
         pass
     lines = [one_line(raised.value)]
     for formatter in (KeyValueFormatter(), JsonFormatter()):

@@ -80,6 +80,22 @@ class TestNames:
         assert [key for key, _ in store.read_names(P)] == keys[:2]
 
 
+class TestDecisions:
+    def test_the_first_one_stands(self, store: LogStore) -> None:
+        assert store.decide(P, "1.1.a", committed=True)
+        assert store.decide(P, "1.1.a", committed=False)
+        assert not store.decide(P, "1.1.b", committed=False)
+        assert not store.decide(P, "1.1.b", committed=True)
+        assert list(store.read_decisions(P)) == [("1.1.a", True), ("1.1.b", False)]
+        assert list(store.read_decisions("00")) == []
+
+    def test_those_that_are_deleted_are_gone(self, store: LogStore) -> None:
+        for number in range(30):
+            store.decide(P, f"1.1.{number:02}", committed=number % 2 == 0)
+        store.delete_decisions(P, [*(f"1.1.{number:02}" for number in range(29)), "never there"])
+        assert list(store.read_decisions(P)) == [("1.1.29", False)]
+
+
 class TestSlots:
     def test_empty_log_has_no_tail(self, store: LogStore) -> None:
         tail = store.read_tail(P)

@@ -10,7 +10,7 @@ from kainite.base.errors import SettingsError
 from kainite.base.redaction import redacted
 from kainite.settings import Settings, load
 from kainite.settings.assignment import NO_TARGETS, TableAssignment
-from kainite.settings.targets import each_target, of_target, require_one_target
+from kainite.settings.targets import each_target, is_atomic, of_target, require_one_target
 
 TWO = ("target.shop = sqlite:///shop.db", "target.crm = sqlite:///crm.db", "target.crm.tables = crm.*, visit")
 
@@ -80,3 +80,37 @@ def test_a_targets_password_is_in_no_message(tmp_path: Path) -> None:
     settings = read(tmp_path, *TWO[1:], "target.shop = postgresql://u:verysecret7@h/d")
     assert "verysecret7" not in redacted("it is verysecret7")
     assert "verysecret7" not in repr(settings)
+
+
+BOTH = (
+    "target.shop = postgresql://u@h/shop", "target.crm = postgresql://u@h/crm", "target.crm.tables = visit",
+    "targetCommit = atomic",
+)  # fmt: skip
+
+
+def test_targets_that_commit_together_are_one_to_the_log(tmp_path: Path) -> None:
+    """Shows the log's units have no parts then, and that each target is still named."""
+    settings = read(tmp_path, *BOTH)
+    assert is_atomic(settings)
+    assert settings.log.targets == NO_TARGETS
+    assert [each.target_name for each in each_target(settings)] == ["shop", "crm"]
+    assert not is_atomic(read(tmp_path, *BOTH[:-1]))
+    assert not is_atomic(read(tmp_path, "target = sqlite:///one.db"))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("target.erp = exec:load", "target.erp is of the kind exec, in which Kainite prepares no transaction"),
+        ("target.erp = sqlite:///erp.db", "needs targets of the kind postgresql"),
+        ("target.erp = mariadb://u@h/erp", "target.erp is of the kind mariadb"),
+    ],
+)
+def test_a_kind_that_does_not_prepare_is_refused(tmp_path: Path, line: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        read(tmp_path, *BOTH, line, "target.erp.tables = bill", "target.erp.catalogueFile = c.json")
+
+
+def test_one_target_does_not_commit_together(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="targetCommit=atomic is about several targets"):
+        read(tmp_path, "target = postgresql://u@h/db", "targetCommit = atomic")

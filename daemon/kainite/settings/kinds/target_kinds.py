@@ -50,6 +50,8 @@ class TargetKind:
         present_rows: a ``kainite.targets.present_row.PresentRowReader``; None for a kind that cannot be asked.
         extra: Kainite's extra that installs the driver; None when none is needed.
         packages: the packages that the extra installs and the kind's modules import.
+        prepares: whether its target is a ``kainite_spark.targets.preparing.PreparingTarget``, for
+            ``targetCommit=atomic``.
     """
 
     name: str
@@ -63,6 +65,7 @@ class TargetKind:
     present_rows: str | None = None
     extra: str | None = None
     packages: tuple[str, ...] = ()
+    prepares: bool = False
 
     def part(self, path: str | None, lacking: str = "") -> Any:
         """Imports the part of this kind that ``path`` names.
@@ -101,6 +104,7 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         present_rows="kainite.targets.postgresql.present_rows:present_rows",
         extra="postgresql",
         packages=("psycopg",),
+        prepares=True,
     ),
     TargetKind(
         name="sqlite",

@@ -24,6 +24,7 @@ from kainite.settings.loading import consistency, surprises
 from kainite.settings.loading.consistency import Overridden
 from kainite.settings.loading.overrides import SPELLINGS, GivenText, from_environment, from_options
 from kainite.settings.loading.properties_file import read_properties
+from kainite.settings.sections.apply import TargetCommit
 from kainite.settings.sections.fleet import ping_of
 from kainite.settings.sections.log import heartbeat_of, poll_of
 from kainite.settings.sections.stream import InitialPosition, Retrieval
@@ -149,7 +150,9 @@ def examine(
     if problems:
         return found
     settings = _settings(found, tuple(options))
-    log = replace(settings.log, targets=assignment_of(of_targets))
+    # With one apply job for all targets the log's units have no parts, as where there is one target.
+    noted = {} if settings.apply.commit is TargetCommit.ATOMIC else of_targets
+    log = replace(settings.log, targets=assignment_of(noted))
     return replace(found, settings=replace(settings, log=log, of_streams=of_streams, of_targets=of_targets))
 
 

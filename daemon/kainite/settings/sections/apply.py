@@ -26,6 +26,13 @@ class Consistency(StrEnum):
     CONFLICT = "conflict"
 
 
+class TargetCommit(StrEnum):
+    """How a unit of several targets is committed."""
+
+    EACH = "each"
+    ATOMIC = "atomic"
+
+
 class TargetTriggers(StrEnum):
     """What becomes of triggers and rules of the target that fire when units are applied."""
 
@@ -76,6 +83,14 @@ class ApplySettings:
         "`prefix`: units are committed in log order, so that a reader of the target sees the source as it once was; "
         "`conflict`: only units that conflict are, and others in parallel.",
         default=Consistency.PREFIX,
+    )
+    commit: TargetCommit = own(
+        "targetCommit",
+        choice(TargetCommit),
+        Reload.RESTART,
+        "Several targets: `each`: each target commits its part of a unit by itself; `atomic`: all of them do or none "
+        "does, by prepared transactions; PostgreSQL alone (docs/targets.md).",
+        default=TargetCommit.EACH,
     )
     triggers: TargetTriggers = own(
         "targetTriggers",

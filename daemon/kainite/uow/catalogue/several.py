@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from kainite.base.errors import CatalogueError
 from kainite.settings.assignment import TableAssignment
 from kainite.settings.settings import Settings
-from kainite.settings.targets import of_target
+from kainite.settings.targets import assignment_of, of_target
 from kainite.uow.catalogue import load
 from kainite.uow.catalogue.tables import Catalogue, Table
 
@@ -29,7 +29,7 @@ def catalogue_of(settings: Settings) -> Catalogue | None:
         MissingExtraError: reading a target needs a package that is not installed.
         SettingsError: no kind of target has such an address.
     """
-    targets = settings.log.targets
+    targets = assignment_of(settings.of_targets)
     if not targets:
         return load.load_catalogue(settings.uow.catalogue_file, settings.apply.target, settings.apply.schemas)
     if settings.target_name:

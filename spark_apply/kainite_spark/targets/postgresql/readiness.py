@@ -9,14 +9,16 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from kainite.base.errors import TargetUnavailableError
+from kainite.base.errors import TargetError, TargetUnavailableError
 from kainite.base.redaction import redacted
 from kainite.doctor.clocks import clock_finding, timed
 from kainite.doctor.finding import DoctorFinding, warned, well, wrong
+from kainite.settings import TargetCommit
 from kainite.targets.postgresql.address import libpq_url
 from kainite.targets.postgresql.connection import connect
 from kainite.targets.postgresql.pooling import OWN_POOL, leads_through_pooler
 from kainite_spark.targets.opener import TargetRequest
+from kainite_spark.targets.postgresql.prepared import require_preparing
 from kainite_spark.targets.postgresql.rendering import table_name
 
 _AREA: Final = "target"
@@ -55,6 +57,8 @@ def look_at_database(request: TargetRequest) -> Iterator[DoctorFinding]:
             connection.execute("SET LOCAL search_path TO DEFAULT")
             [server], ours = timed(lambda: _rows(connection, _SERVER))
             yield from _server(server)
+            if request.apply.commit is TargetCommit.ATOMIC:
+                yield from _preparing(connection)
             yield from _own_tables(connection, server)
             yield from _tables(connection, names, server.role)
             for row in _rows(connection, _EXCLUSIONS, (names,)):
@@ -77,6 +81,15 @@ def _server(server: Any) -> Iterator[DoctorFinding]:
                      "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and copy the tables there")  # fmt: skip
     else:
         yield well(_AREA, "the database's encoding is UTF8")
+
+
+def _preparing(connection: psycopg.Connection) -> Iterator[DoctorFinding]:
+    try:
+        require_preparing(connection)
+    except TargetError as error:
+        yield wrong(_AREA, "max_prepared_transactions is 0", str(error))
+    else:
+        yield well(_AREA, "the server prepares transactions, for targetCommit=atomic")
 
 
 def _own_tables(connection: psycopg.Connection, server: Any) -> Iterator[DoctorFinding]:

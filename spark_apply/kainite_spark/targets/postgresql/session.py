@@ -17,12 +17,15 @@ Each transaction begins with settings of its own (:func:`~kainite_spark.targets.
 Values are read by the types that columns have now (:mod:`~kainite_spark.targets.postgresql.column_types`): the
 transaction's last statement asks whether the types that its statements spell are outdated. Then it is rolled back
 and made once more with others. So is a refused one whose types turn out to be outdated.
+
+A transaction that is only a part of one over several targets ends with ``PREPARE TRANSACTION`` in place of the commit
+(:mod:`kainite_spark.targets.preparing`); deferred constraints are checked there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain
 from typing import TypeAlias
@@ -33,7 +36,7 @@ from kainite.base.errors import TargetBusyError, TargetFencedError, TargetReject
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.hooks import HookPolicy
-from kainite_spark.targets.postgresql import ledger
+from kainite_spark.targets.postgresql import ledger, prepared
 from kainite_spark.targets.postgresql.claims import WriteClaim, claim_of
 from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units, is_about_foreign_key
@@ -42,6 +45,7 @@ from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnit
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
 from kainite_spark.targets.postgresql.sent_statements import OutdatedTypesError, SentStatements
 from kainite_spark.targets.postgresql.transactions import ROW_WAIT_S, opened, pin
+from kainite_spark.targets.preparing import PreparedPart
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.emptied_tables import EmptyingPlanner
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
@@ -65,7 +69,7 @@ class _OutdatedHooksError(Exception):
 
 
 class PostgresSession:
-    """One connection, one transaction at a time; implements :class:`kainite_spark.targets.contract.TargetSession`."""
+    """One connection, one transaction at a time; a :class:`kainite_spark.targets.preparing.PreparingSession`."""
 
     def __init__(self, url: str, schema: Schema, policy: HookPolicy) -> None:
         self._url = url
@@ -77,6 +81,7 @@ class PostgresSession:
         self._types = ColumnTypes()
         self._sql: dict[StatementShape, str] = {}
         self._connection: psycopg.Connection | None = None
+        self._gid: str | None = None  # under which units are prepared at present; None: they are committed
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         with self._transaction() as connection:
@@ -104,6 +109,29 @@ class PostgresSession:
             except TargetRejectedError:
                 raise refused from refused.__cause__
 
+    def prepare(self, fence: Fence, units: Collection[Unit], gid: str, *, folded: bool = False) -> None:
+        with self._preparing(gid):
+            self.apply(fence, tuple(units), folded=folded)
+
+    def prepare_in_source_order(self, fence: Fence, unit: Unit, gid: str) -> None:
+        with self._preparing(gid):
+            self.apply_in_source_order(fence, unit)
+
+    def prepared(self, prefix: str) -> Sequence[PreparedPart]:
+        with self._transaction() as connection:
+            return prepared.prepared_under(connection, prefix)
+
+    def finish(self, gid: str, *, committed: bool) -> bool:
+        connection = self.open()
+        try:
+            connection.autocommit = True
+            found = prepared.finish(connection, gid, committed=committed)
+            connection.autocommit = False
+        except psycopg.Error as error:
+            self.close()
+            raise about_own_tables(error) from error
+        return found
+
     def catch_up(self, claim: WriteClaim, units: Sequence[Unit]) -> None:
         """Applies what was held of units, change by change, in one transaction; raises as :meth:`apply`."""
         self._apply(claim, lambda _: chain.from_iterable(map(self._planner.one_by_one, units)))
@@ -118,6 +146,15 @@ class PostgresSession:
         if self._connection is None or self._connection.closed:
             self._connection = opened(self._url)
         return self._connection
+
+    @contextmanager
+    def _preparing(self, gid: str) -> Iterator[None]:
+        """Lets transactions of units end by being prepared, while entered."""
+        self._gid = gid
+        try:
+            yield
+        finally:
+            self._gid = None
 
     def _apply_new(
         self, fence: Fence, units: Sequence[Unit], planned: Callable[[NewUnits, Collection[str]], Iterable[Statement]]
@@ -187,6 +224,8 @@ class PostgresSession:
             sent.check()
             if sent.hooks is not None and self._hooks.changed(sent.hooks):
                 raise _OutdatedHooksError
+            if self._gid is not None:
+                _prepare(connection, self._gid)
 
     def _send(self, connection: psycopg.Connection, sent: SentStatements, statements: Iterable[Statement]) -> None:
         claim = sent.claim
@@ -214,3 +253,10 @@ class PostgresSession:
 
 def _cut(statements: Iterable[Statement]) -> Iterator[Statement]:
     return (part for statement in statements for part in cut(statement, MOST_BYTES))
+
+
+def _prepare(connection: psycopg.Connection, gid: str) -> None:
+    try:
+        prepared.prepare(connection, gid)
+    except psycopg.Error as error:  # as at a commit: deferred constraints; also what cannot be prepared
+        raise about_units(error, None) from error

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 import psycopg
@@ -21,7 +21,7 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.fence import Fence, fence_lost, outranked
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing, tell_switched_off
 from kainite_spark.targets.mark import TargetMark, check_mark
-from kainite_spark.targets.postgresql import ledger
+from kainite_spark.targets.postgresql import ledger, prepared
 from kainite_spark.targets.postgresql.driver_connection import DriverConnection
 from kainite_spark.targets.postgresql.errors import about_own_tables
 from kainite_spark.targets.postgresql.firing_hooks import firing, found_hooks, reached
@@ -29,6 +29,7 @@ from kainite_spark.targets.postgresql.hook_switch import not_ours_to_disable, sw
 from kainite_spark.targets.postgresql.loaded_tables import is_cut_over, refuse_while_loading
 from kainite_spark.targets.postgresql.session import PostgresSession
 from kainite_spark.targets.postgresql.transactions import FENCE_WAIT_S, opened, pin
+from kainite_spark.targets.preparing import PreparedPart
 from kainite_spark.targets.schema import Schema
 
 _LOG = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('kainite_applied'))"
 
 @dataclass(frozen=True, slots=True)
 class PostgresTarget:
-    """A PostgreSQL database; implements :class:`kainite_spark.targets.contract.Target`.
+    """A PostgreSQL database; implements :class:`kainite_spark.targets.preparing.PreparingTarget`.
 
     Attributes:
         url: ``postgresql://…``, as libpq takes it; ``repr`` leaves it out, since it may hold a password.
@@ -131,6 +132,22 @@ class PostgresTarget:
             _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             # A statement of its own, whose snapshot has what the tasks committed while the fence waited for them.
             return {tid for (tid,) in connection.execute(ledger.APPLIED, (fence.log_partition, list(tids)))}
+
+    def require_preparing(self) -> None:
+        with self._transaction() as connection:
+            prepared.require_preparing(connection)
+
+    def prepared(self, prefix: str) -> Sequence[PreparedPart]:
+        with self._transaction() as connection:
+            return prepared.prepared_under(connection, prefix)
+
+    def finish(self, gid: str, *, committed: bool) -> bool:
+        with closing(opened(self.url)) as connection:  # one without a transaction
+            try:
+                connection.autocommit = True
+                return prepared.finish(connection, gid, committed=committed)
+            except psycopg.Error as error:
+                raise about_own_tables(error) from error
 
     def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         with self._transaction() as connection:

@@ -1,0 +1,149 @@
+"""A log and two targets that commit together, for tests of ``targetCommit = atomic``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from kainite.log.contract import LogStore
+from kainite.settings import ApplySettings
+from kainite.settings.assignment import TableAssignment
+from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.catalogue.several import merged, only
+from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.signing import Signing
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job import ApplyJob
+from kainite_spark.executor.apply_options import ApplyOptions
+from kainite_spark.targets.atomic.decisions import Decisions
+from kainite_spark.targets.atomic.target import AtomicTarget
+from kainite_spark.targets.contract import Unit
+from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.opening import open_target
+from kainite_spark.targets.preparing import PreparedPart, PreparingSession, PreparingTarget
+from kainite_spark.targets.sqlite.target import SqliteTarget
+from support.chaos import Fate, KilledError, MortalSession, MortalStore, MortalTarget
+from support.inline_runner import QUICK, InlineRunner
+from support.main_log import MainLog
+from support.preparing_sqlite import PreparingSqlite
+from support.several_world import NOTES, TABLES, TARGETS
+from support.stores import Database
+
+LEDGER = "log/0"
+
+
+class AtomicWorld:
+    """One log partition, and the targets ``shop`` and ``crm``, which commit together.
+
+    Args:
+        store: the log's store.
+        databases: an empty database for each target.
+        targets: which there are.
+    """
+
+    def __init__(self, store: LogStore, databases: Mapping[str, Database], targets: TableAssignment = TARGETS) -> None:
+        self.store = store
+        self.stop = threading.Event()
+        self.databases = databases
+        self.assignment = targets
+        for name, database in databases.items():
+            database.run(TABLES[name] if len(databases) > 1 else "".join(TABLES.values()))
+        catalogues = {name: only(reflect(databases[name].url), targets, name) for name in targets.names}
+        self.catalogue: Catalogue = merged(catalogues.values())
+        self.targets = {name: _opened(databases[name], catalogues[name]) for name in targets.names}
+        self.target().prepare(LEDGER, self.catalogue)
+        self.log = MainLog(store, Signing(self.catalogue))
+
+    def target(self, fate: Fate | None = None, store: LogStore | None = None) -> AtomicTarget:
+        """Returns the targets as one; ``fate``: each change of one of them may be the last effect."""
+        targets: dict[str, Any] = {
+            name: target if fate is None else MortalPreparing(target, fate, name)
+            for name, target in self.targets.items()
+        }
+        return AtomicTarget(targets, self.assignment, Decisions(store or self.store, "0"))
+
+    def job(self, fate: Fate | None = None, target: Any = None, options: ApplyOptions = QUICK, **more: Any) -> ApplyJob:
+        """Returns an apply job; ``options`` are its tasks', ``more`` its settings."""
+        store = self.store if fate is None else MortalStore(self.store, fate)
+        target = target or self.target(fate, store)
+        settings = ApplySettings(**({"lease": 60.0, "idle": 0.01} | more))
+        runner = InlineRunner(store, "0", target, options=options)
+        return ApplyJob(ApplyEnvironment(settings, store, "0", "a job", target, runner, LEDGER), self.stop)
+
+    def apply(self, *fates: Fate, **more: Any) -> None:
+        """Runs jobs, one after the other, until one ends that did not die; the log copies their outcomes."""
+        for fate in (*fates, None):
+            with suppress(KilledError):
+                self.job(fate, **more).run(once=True)
+                break
+        self.log.take_outcomes()
+
+    def rows(self, name: str) -> dict[int, int]:
+        """Returns the rows of a target's table with a key."""
+        return dict(self.databases[name].rows(f"SELECT id, v FROM {'item' if name == 'shop' else 'contact'}"))
+
+    def noted(self, name: str) -> list[str]:
+        """Returns the names that units noted in a target; each applied unit stands there once."""
+        return sorted(what for (what,) in self.databases[name].rows(f"SELECT what FROM {NOTES[name]}"))
+
+    def left(self) -> list[PreparedPart]:
+        """Returns what is prepared in the targets."""
+        return [part for parts in self.target().left_prepared(LEDGER).values() for part in parts]
+
+    def statuses(self) -> dict[str, str]:
+        return {unit.uow: unit.status.value for unit in self.log.state.units.values()}
+
+    def close(self) -> None:
+        """Rolls back what is left prepared, and closes the targets."""
+        for target in self.targets.values():
+            for part in target.prepared("kainite:"):
+                target.finish(part.gid, committed=False)
+            target.close()
+
+
+@dataclass
+class MortalPreparingSession(MortalSession):
+    """A session under a fate; its target's name is in the names of effects."""
+
+    inner: PreparingSession
+    name: str = ""
+
+    def prepare(self, fence: Fence, units: Collection[Unit], gid: str, *, folded: bool = False) -> None:
+        self.fate.effect(f"prepare in {self.name}", lambda: self.inner.prepare(fence, units, gid, folded=folded))
+
+    def prepare_in_source_order(self, fence: Fence, unit: Unit, gid: str) -> None:
+        self.fate.effect(f"prepare in {self.name}", lambda: self.inner.prepare_in_source_order(fence, unit, gid))
+
+    def prepared(self, prefix: str) -> Sequence[PreparedPart]:
+        return self.inner.prepared(prefix)
+
+    def finish(self, gid: str, *, committed: bool) -> bool:
+        return self.fate.effect(f"finish in {self.name}", lambda: self.inner.finish(gid, committed=committed))
+
+
+@dataclass
+class MortalPreparing(MortalTarget):
+    """A target that can prepare, under a fate."""
+
+    inner: PreparingTarget
+    name: str = ""
+
+    def connect(self) -> MortalPreparingSession:
+        return MortalPreparingSession(self.inner.connect(), self.fate, self.name)
+
+    def require_preparing(self) -> None:
+        self.inner.require_preparing()
+
+    def prepared(self, prefix: str) -> Sequence[PreparedPart]:
+        return self.inner.prepared(prefix)
+
+    def finish(self, gid: str, *, committed: bool) -> bool:
+        return self.fate.effect(f"resolve in {self.name}", lambda: self.inner.finish(gid, committed=committed))
+
+
+def _opened(database: Database, catalogue: Catalogue) -> PreparingTarget:
+    target: Any = open_target(database.target, catalogue)
+    return PreparingSqlite(target) if isinstance(target, SqliteTarget) else target
