@@ -95,6 +95,8 @@ def apply(
       kainite apply -p app.properties --triggers-on at a cut-over, when the apply job has ended
       kainite apply resolve -p app.properties       what is left prepared, and what each choice does to the data
     """
+    if by_log and what is None:
+        raise SettingsError("--by-log is about what is left prepared: kainite apply resolve --by-log")
     configured = _configured(properties, target, of_one=check or triggers_on)
     if triggers_on:
         return switch_on(configured)

@@ -67,6 +67,7 @@ TOGETHER = ("target.a=postgresql://u@127.0.0.1:1/a", "target.b=postgresql://u@12
         ((*TOGETHER, "targetCommit=atomic"), ("--check",), "say which one by --target (a, b)"),
         (TOGETHER, ("resolve",), "say which one by --target (a, b)"),
         (TOGETHER, ("resolve", "--target", "a"), "targetCommit is not atomic"),
+        ((*TOGETHER, "targetCommit=atomic"), ("--by-log",), "kainite apply resolve --by-log"),
         (("target=sqlite:///x.db",), ("resolve",), "targetCommit is not atomic"),
         ((*TOGETHER, "targetCommit=atomic", "target.c=exec:cat", "target.c.tables=u"), ("--once",), "of the kind exec"),
     ],

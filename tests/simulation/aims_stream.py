@@ -159,7 +159,18 @@ def added_stream(plan: Scenario, rng: Random) -> Scenario:
     )
     outages = ((at, rng.uniform(40.0, 120.0), "leases put"),)
     more = replace(plan.more, streams=2, changed=changed)
-    return replace(plan, shards=rng.choice((1, 2)), daemons=3, outages=outages, incidents=kills, more=more)
+    plan = replace(plan, shards=rng.choice((1, 2)), daemons=3, outages=outages, incidents=kills, more=more)
+    return _nobody_knows(plan, first) if rng.random() < 0.5 else plan
+
+
+def _nobody_knows(plan: Scenario, first: int) -> Scenario:
+    """Freezes the one daemon that knows an added stream, for longer than units wait; the log has other owners then."""
+    begin, seconds = 45.0, 80.0
+    changed = tuple(at if slot == first else begin + seconds for slot, at in enumerate(plan.more.changed))
+    incidents = (Incident(begin, "freeze", first, seconds), Incident(begin + 20.0, "kill", OWNER, 0.0))
+    return replace(
+        plan, until=begin + seconds, incidents=(*plan.incidents, *incidents), more=replace(plan.more, changed=changed)
+    )
 
 
 def begins_at_latest(plan: Scenario, rng: Random) -> Scenario:

@@ -137,6 +137,9 @@ class MortalPreparing(MortalTarget):
     def require_preparing(self) -> None:
         self.inner.require_preparing()
 
+    def ledger_place(self) -> str:
+        return self.inner.ledger_place()
+
     def prepared(self, prefix: str) -> Sequence[PreparedPart]:
         return self.inner.prepared(prefix)
 

@@ -132,6 +132,11 @@ def two_sqlite_targets(folder: Path) -> str:
     return f"{files}target.crm.tables = contact, crm.*\n"
 
 
+def two_atomic_targets(shop: str, crm: str) -> str:
+    """Returns the lines of a settings file for :data:`TWO_TARGETS` that commit together, at two addresses."""
+    return f"targetCommit = atomic\ntarget.shop = {shop}\ntarget.crm = {crm}\ntarget.crm.tables = contact, crm.*\n"
+
+
 def two_targets_settings(folder: Path) -> Settings:
     """Returns the settings of an application with :data:`TWO_TARGETS`, without a log."""
     file = folder / "two.properties"

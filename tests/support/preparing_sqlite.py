@@ -45,6 +45,9 @@ class PreparingSqlite:
     def require_preparing(self) -> None:
         pass
 
+    def ledger_place(self) -> str:
+        return self.inner.path
+
     def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         self.inner.prepare(log_partition, catalogue)
         self._run(_TABLE)

@@ -75,7 +75,9 @@ def forget(properties: Path, stream: str, why: str, yes: bool) -> int:
     its writers stop, and wait until it is read to its end, before you take it out of the file.
 
     The command refuses a stream that the file names, and one whose leases a worker renews: to find out, it observes
-    them for up to the failover time. STREAM is a name, or account:stream:creationEpoch, as "kainite leases" shows it.
+    them for up to the failover time. A stream that the file names with unitsOfWork=false keeps its leases: units of
+    work do not wait for it any more, where they do since before it was set so. STREAM is a name, or
+    account:stream:creationEpoch, as "kainite leases" shows it.
 
     \b
     Examples:

@@ -54,7 +54,7 @@ def look_beside(settings: Settings, deltas: Sequence[Mapping[str, Any]]) -> Rows
     Raises:
         KainiteError: the only target cannot be asked; of several, those that can be are told.
     """
-    if not settings.log.targets:
+    if not settings.of_targets:
         return RowsBeside(rows_beside(settings.apply.target, deltas))
     rows: list[PresentRow | None] = [None] * len(deltas)
     names = [""] * len(deltas)

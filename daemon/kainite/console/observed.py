@@ -96,6 +96,11 @@ class ObservedApplication:
         return bool(self.settings.of_targets)
 
     @property
+    def has_parts(self) -> bool:
+        """Returns whether a unit has a status in each of several targets; with ``targetCommit=atomic`` it has one."""
+        return bool(self.settings.log.targets)
+
+    @property
     def target_kind(self) -> str:
         """Returns what the target is, or the targets are, for people."""
         if self.has_several_targets:
@@ -140,5 +145,5 @@ class ObservedApplication:
             self.figures.forget_applied()
         self.figures.note_applied(found.applied, epoch_ms())
         for target in self.targets:
-            target.batches.note(found.outcomes.get(target.name, ()))
+            target.batches.note(found.outcomes.get(target.name if self.has_parts else "", ()))
         return LogReading(found.complete, self.units.next_id)

@@ -10,7 +10,7 @@ from kainite.console.batches import MicroBatchRing
 from kainite.console.lock_watch import LockWaits, LockWatch
 from kainite.settings import Settings
 from kainite.settings.kinds.target_kinds import kind_of
-from kainite.settings.targets import each_target
+from kainite.settings.targets import assignment_of, each_target
 
 _KINDS: Final = {
     "postgresql": "PostgreSQL", "sqlite": "SQLite", "mariadb": "MariaDB or MySQL", "exec": "a loader",
@@ -48,7 +48,7 @@ class ObservedTarget:
 
 def observed_targets(settings: Settings) -> tuple[ObservedTarget, ...]:
     """Returns the targets of an application in the order of its settings; the only one has no name."""
-    tables = dict(settings.log.targets.patterns)
+    tables = dict(assignment_of(settings.of_targets).patterns)
     return tuple(ObservedTarget(each, tables.get(each.target_name, ())) for each in each_target(settings))
 
 

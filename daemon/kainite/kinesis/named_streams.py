@@ -12,7 +12,7 @@ from kainite.kinesis.client import StreamClient
 from kainite.kinesis.shards import Shard
 from kainite.kinesis.start_position import StartAt
 from kainite.settings import Settings
-from kainite.settings.several import each_stream
+from kainite.settings.several import each_stream, plain_streams
 
 if TYPE_CHECKING:
     from types_boto3_kinesis import KinesisClient
@@ -53,6 +53,14 @@ def ids_of(settings: Settings) -> frozenset[str]:
     """Returns the ids of all streams that the settings name; errors as those of :func:`client_of`. Blocks."""
     kinesis = aws.client("kinesis", settings.aws)
     return frozenset(client_of(kinesis, each).id for each in each_stream(settings))
+
+
+def plain_ids_of(settings: Settings) -> frozenset[str]:
+    """Returns the ids of the streams that carry no units of work, while others do; errors as :func:`ids_of`. Blocks."""
+    if not plain_streams(settings):
+        return frozenset()
+    kinesis = aws.client("kinesis", settings.aws)
+    return frozenset(client_of(kinesis, each).id for each in each_stream(settings) if not each.log.enabled)
 
 
 def clients_of(settings: Settings) -> ReadableShards:

@@ -13,7 +13,7 @@ from kainite.base.errors import FleetError, FleetUnavailableError, KainiteError
 from kainite.fleet.declared import declared_duties
 from kainite.fleet.operator import Operator
 from kainite.fleet.store.dynamodb import DynamoDBFleetStore
-from kainite.kinesis.named_streams import clients_of, ids_of
+from kainite.kinesis.named_streams import clients_of, ids_of, plain_ids_of
 from kainite.leases.administration.reset import CheckpointChange
 from kainite.leases.table.lease_table import LeaseTable
 from kainite.log.format.entry import OperationKind, OperationResult
@@ -114,7 +114,7 @@ class Operations:
             case RestartChild() | MoveLease():
                 return preview_lease(self.leases, operation)
             case ForgetStream():
-                return preview_forgetting(self.leases, operation, ids_of(self._settings))
+                return preview_forgetting(self.leases, operation, ids_of(self._settings), plain_ids_of(self._settings))
             case _:
                 assert_never(operation)
 
@@ -173,7 +173,9 @@ class Operations:
 
     def _forget(self, operation: ForgetStream, asker: Asker, timeout: float) -> OperationOutcome:
         settings = self._settings
-        stream, outcome = delete_leases(self.leases, operation, ids_of(settings), settings.leases.failover)
+        stream, outcome = delete_leases(
+            self.leases, operation, ids_of(settings), settings.leases.failover, plain_ids_of(settings)
+        )
         if outcome.result is OperationResult.DONE and settings.log.enabled:
             told = await_no_more(*self.log, stream, asker, timeout)
             return replace(outcome, sentence=f"{outcome.sentence}; {told}")

@@ -3,6 +3,10 @@
 Without this operation the leader deletes such leases after ``formerStreamLeasesMillis``; with ``uowEnd=watermark`` it
 keeps those that are not read to their end, and units wait for them, until a person decides.
 
+A plain stream (``stream.NAME.unitsOfWork = false``) that the settings name keeps its leases, which its workers renew.
+The log may await it all the same: since it was added as one that carries units of work, and made plain before each
+daemon had seen its leases. No report names it then, so only this operation ends that.
+
 States: *former* (not in the settings, no lease held) → *forgotten* (no lease, not awaited). A stream that the settings
 name, or of which a worker renews a lease, is not former: it is refused. A lease that is taken after the look stays,
 since each is deleted by its counter. Invariant: the stream is awaited, or has its leases, until the leases are gone, so
@@ -34,17 +38,22 @@ from kainite.operations.operation import ForgetStream, OperationOutcome, Preview
 _REFUSED = OperationResult.REFUSED
 
 
-def preview_forgetting(table: LeaseTable, operation: ForgetStream, named: Collection[str]) -> Preview:
+def preview_forgetting(
+    table: LeaseTable, operation: ForgetStream, named: Collection[str], plain: Collection[str] = ()
+) -> Preview:
     """Returns what the operation would do now.
 
     Args:
         table: the lease table.
         operation: the stream, by its name or identifier.
         named: the identifiers of the streams that the settings name.
+        plain: those of them that carry no units of work, while others do.
 
     Raises:
         LeaseTableError: the table cannot be read.
     """
+    if stays := _plain(operation.stream, plain):
+        return Preview(f"have the log await stream {stays} no more: it carries no units of work. Its leases stay")
     leases = table.scan()
     stream, refused = _former(leases, operation.stream, named)
     if refused:
@@ -59,19 +68,21 @@ def preview_forgetting(table: LeaseTable, operation: ForgetStream, named: Collec
 
 
 def delete_leases(
-    table: LeaseTable, operation: ForgetStream, named: Collection[str], failover: float
+    table: LeaseTable, operation: ForgetStream, named: Collection[str], failover: float, plain: Collection[str] = ()
 ) -> tuple[str, OperationOutcome]:
     """Deletes the leases of the stream; returns its identifier, and what has become of them.
 
     Observes the leases for up to the failover time.
 
     Args:
-        table, operation, named: as of :func:`preview_forgetting`.
+        table, operation, named, plain: as of :func:`preview_forgetting`.
         failover: seconds after which a lease that nobody renews has expired.
 
     Raises:
         LeaseTableError: the table cannot be read or written; some leases may be deleted.
     """
+    if stays := _plain(operation.stream, plain):
+        return stays, OperationOutcome(OperationResult.DONE, f"stream {stays} carries no units; its leases stay")
     stream, refused = _former(table.scan(), operation.stream, named)
     if refused:
         return stream, OperationOutcome(_REFUSED, refused)
@@ -89,6 +100,12 @@ def delete_leases(
         said = f"{', '.join(left)} of stream {stream} were written meanwhile, and stay: see kainite leases"
         return stream, OperationOutcome(_REFUSED, said, refused=len(left))
     return stream, OperationOutcome(OperationResult.DONE, f"{len(its)} leases of stream {stream} are deleted")
+
+
+def _plain(asked: str, plain: Collection[str]) -> str:
+    """Returns the identifier of the plain stream that is asked for; empty where none is, or more than one."""
+    found = [stream for stream in plain if asked in (stream, stream.split(":")[1])]
+    return found[0] if len(found) == 1 else ""
 
 
 def _former(leases: Sequence[Lease], asked: str, named: Collection[str]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kainite.base.errors import KainiteError
 from kainite.settings import Settings
-from kainite.settings.targets import of_target
+from kainite.settings.targets import assignment_of, of_target
 from kainite.targets.present_row import PresentRow, rows_beside
 
 
@@ -40,7 +40,7 @@ def rows_in_targets(settings: Settings, deltas: Sequence[Mapping[str, Any]]) -> 
 
 
 def _places(settings: Settings, deltas: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, ...]]:
-    assignment = settings.log.targets
+    assignment = assignment_of(settings.of_targets)
     if not assignment:
         return {"": tuple(range(len(deltas)))}
     of: dict[str, list[int]] = {name: [] for name in assignment.names}

@@ -243,8 +243,9 @@ class LogFollower:
             )
         if known and not self._target:
             raise SettingsError(
-                f"the log's units belong to several targets ({names}), and this settings file names one alone: start"
-                " the apply job with the settings file of the daemons, and --target NAME"
+                f"the log's units belong to several targets ({names}), each of which has an apply job of its own; this"
+                " settings file names one target alone, or has targetCommit=atomic: start the apply job with the"
+                " settings file of the daemons, and --target NAME; to change that, start the daemons with it first"
             )
 
     def _retried(self, status: StatusMeta) -> Collection[int]:

@@ -69,7 +69,18 @@ def gid_of(log_partition: str, target: str, name: TransactionName) -> str:
 
 def gid_prefix(log_partition: str, target: str) -> str:
     """Returns how the identifiers of a log's transactions begin in one target."""
-    return f"kainite:{hashlib.blake2b(log_partition.encode(), digest_size=8).hexdigest()}:{target}:"
+    return f"{log_prefix(log_partition)}{target}:"
+
+
+def log_prefix(log_partition: str) -> str:
+    """Returns how the identifiers of a log's transactions begin in whatever target."""
+    return f"kainite:{hashlib.blake2b(log_partition.encode(), digest_size=8).hexdigest()}:"
+
+
+def target_in(gid: str) -> str | None:
+    """Returns the target's name in an identifier; None for one that Kainite did not make."""
+    found = _GID.fullmatch(gid)
+    return found[2] if found else None
 
 
 def name_in(gid: str) -> TransactionName | None:
@@ -122,5 +133,12 @@ class PreparingTarget(Target, HasPrepared, Protocol):
 
         Raises:
             TargetError: it is not set up for that; the message says how.
+            TargetUnavailableError: the target does not answer.
+        """
+
+    def ledger_place(self) -> str:
+        """Returns where Kainite's own tables are, which :meth:`Target.prepare` has made; other ones are elsewhere.
+
+        Raises:
             TargetUnavailableError: the target does not answer.
         """

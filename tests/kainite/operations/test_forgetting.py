@@ -126,6 +126,26 @@ async def test_the_log_awaits_it_no_more_and_the_history_says_who_forgot_it(
     ] * 2
 
 
+async def test_a_plain_stream_that_was_awaited_before_it_was_plain_is_awaited_no_more_and_keeps_its_leases(
+    world: LeaseCommands, log_world: LogWorld, filled: LeaseTable
+) -> None:
+    log_world.properties.write_text(
+        f"{log_world.properties.read_text()}tableName={world.table.name}\nfailoverTimeMillis=1000\nexecutableName=true\n"
+        "streamNames=arn:aws:kinesis:us-east-1:123456789012:stream/ours,arn:aws:kinesis:us-east-1:123456789012:stream/b\n"
+        "stream.ours.creationEpoch=1\nstream.b.creationEpoch=1\nstream.b.unitsOfWork=false\n"
+    )
+    operations, stream = Operations(load(log_world.properties, needs=("applicationName",))), "123456789012:b:1"
+    await log_world.owner.begin(0, stream)  # by a daemon whose file did not say yet that it is plain
+    before = world.table.scan()
+    assert operations.preview(ForgetStream("b")).asks
+    for asked in ("b", stream):
+        outcome = await asyncio.to_thread(operations.carry_out, ForgetStream(asked), "ann")
+        assert outcome.result is OperationResult.DONE, outcome.sentence
+    assert (log_world.owner.state.awaited, world.table.scan()) == (set(), before)
+    outcome = await asyncio.to_thread(operations.carry_out, ForgetStream("123456789012:ours:1"), "ann")
+    assert outcome.result is OperationResult.REFUSED, "units wait for this one"
+
+
 async def test_a_request_whose_answer_was_lost_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     log = OwnedLog(MemoryStore())
     request = log.store.put_request(P, {"action": "forget-stream", "stream": OTHER})

@@ -80,7 +80,7 @@ def targets_asked_for(targets: Sequence[ObservedTarget], wanted: str | None) -> 
 
 def _view(application: ObservedApplication, target: ObservedTarget, locks: LockWaits) -> AppliedTarget:
     units = application.units
-    there = units.in_target(target.name) if target.name else units.dispatched()
+    there = units.in_target(target.name) if application.has_parts else units.dispatched()
     still = (each for each in there if each.cause is not None and not each.resolved)
     waiting = [units.row(unit) for unit in islice(still, MOST_STILL)]
     return AppliedTarget(target.name, target.kind, target.tables, target.batches.latest(), waiting, locks)

@@ -37,8 +37,8 @@ def overview(frame: PageFrame, request: Request) -> Response:
 
 
 def _targets(application: ObservedApplication, verdict: ApplicationVerdict) -> TargetsView | None:
-    """Returns how several targets stand; None for an only target."""
-    if not application.has_several_targets:
+    """Returns how several targets stand; None where a unit has one status for all."""
+    if not application.has_parts:
         return None
     units, now = application.units, verdict.facts.now_ms
     kinds = {target.name: target.kind for target in application.targets}

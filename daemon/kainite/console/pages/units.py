@@ -30,7 +30,7 @@ def units(frame: PageFrame, request: Request) -> Response:
     application = frame.application(request)
     reading = application.read_units()
     wanted, page = filter_of(request.query_params), page_number(request.query_params.get("page"))
-    targets = [target.name for target in application.targets if target.name]
+    targets = [target.name for target in application.targets if application.has_parts]
     target = request.query_params.get("target", "")
     target = target if target in targets else ""
     name = request.query_params.get("name", "").strip()

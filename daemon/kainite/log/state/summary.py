@@ -147,6 +147,14 @@ class LogSummary(msgspec.Struct, frozen=True, array_like=True):
     targets: tuple[TargetFigure, ...] = ()
     assigned: str = ""
 
+    def has_other_targets(self, assigned: str) -> bool:
+        """Tells whether the owner's targets are others than those with a digest, as far as it has told.
+
+        An owner of a version before the digest tells the targets' figures alone.
+        """
+        told = bool(self.assigned) or not self.targets
+        return told and self.assigned != assigned
+
     @property
     def dispatched(self) -> int:
         """Returns how many dispatched units are not resolved."""

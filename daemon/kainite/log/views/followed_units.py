@@ -190,9 +190,10 @@ class FollowedUnits:
         lost = self.next_id < head.low_water_mark or self.next_id == 0
         anew = lost or (before is not None and head.generation < before.generation)
         if anew:
-            self._begin(head.low_water_mark)
+            self._begin(0)  # where the parts cannot be read now, the next refresh begins anew, too
             if self.parts is not None:
                 self.parts.begin()
+            self.next_id = head.low_water_mark
         applied: list[AppliedUnit] = []
         complete = self._read_log(head, applied, self._clock() + enough)
         self._units.forget_below(head.low_water_mark)

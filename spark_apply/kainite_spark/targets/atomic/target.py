@@ -20,7 +20,7 @@ from kainite_spark.targets.atomic.decisions import Decisions
 from kainite_spark.targets.atomic.session import AtomicSession
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.mark import TargetMark
-from kainite_spark.targets.preparing import PreparedPart, PreparingTarget, TransactionName, gid_prefix
+from kainite_spark.targets.preparing import PreparedPart, PreparingTarget, TransactionName, log_prefix, target_in
 
 _LOG = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ class AtomicTarget:
             except TargetError as error:
                 raise type(error)(f"target.{name}: {error}") from error
             target.prepare(log_partition, only(catalogue, self.assignment, name))
+        self._require_own_ledgers()
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self.resolve(log_partition, (generation, -1))
@@ -106,8 +107,13 @@ class AtomicTarget:
         return {name: self.prepared_in(name, log_partition) for name in self.targets}
 
     def prepared_in(self, name: str, log_partition: str) -> list[PreparedPart]:
-        """Returns the prepared transactions of a log in one target; raises as :meth:`left_prepared`."""
-        return list(self.targets[name].prepared(gid_prefix(log_partition, name)))
+        """Returns the prepared transactions of a log in one target; raises as :meth:`left_prepared`.
+
+        Among them are those under a name that no target has any more: the target had it, and it holds the fence.
+        """
+        others = self.targets.keys() - {name}
+        parts = self.targets[name].prepared(log_prefix(log_partition))
+        return [part for part in parts if target_in(part.gid) not in others]
 
     def resolve(self, log_partition: str, before: tuple[int, int] | None = None) -> dict[TransactionName, bool]:
         """Finishes prepared transactions by the log's decisions; what is not decided is rolled back, for good.
@@ -130,6 +136,22 @@ class AtomicTarget:
                 if part.name in decided:
                     self._finish(target, part, committed=decided[part.name])
         return decided
+
+    def _require_own_ledgers(self) -> None:
+        """Checks that no two targets have Kainite's own tables in common.
+
+        A unit of both could not be acknowledged in both, and one fence would advance for both.
+
+        Raises:
+            TargetError: two targets do, as two schemas of one database.
+        """
+        places: dict[str, str] = {}
+        for name, target in self.targets.items():
+            if (other := places.setdefault(target.ledger_place(), name)) != name:
+                raise TargetError(
+                    f"target.{other} and target.{name} are one database, with the same tables kainite_applied and"
+                    " kainite_fence: name it as one target, which commits its units as a whole"
+                )
 
     def _finish(self, target: str, part: PreparedPart, *, committed: bool) -> None:
         if self.targets[target].finish(part.gid, committed=committed):

@@ -19,6 +19,11 @@ _PREPARED: Final = """
     SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::float8 FROM pg_prepared_xacts
     WHERE database = current_database() AND left(gid, length(%s)) = %s ORDER BY prepared, gid"""
 
+# Two servers that run have not started in one microsecond; the system's identifier is a standby's, too.
+_PLACE: Final = """
+    SELECT concat_ws('/', extract(epoch FROM pg_postmaster_start_time()), oid, to_regclass('kainite_fence')::oid)
+    FROM pg_database WHERE datname = current_database()"""
+
 _MOST: Final = "SELECT current_setting('max_prepared_transactions')::int"
 
 NEEDED: Final = (
@@ -61,3 +66,9 @@ def require_preparing(connection: psycopg.Connection) -> None:
     row = connection.execute(_MOST).fetchone()
     if row is None or row[0] == 0:
         raise TargetError(NEEDED)
+
+
+def ledger_place(connection: psycopg.Connection) -> str:
+    """Returns the server, the database and the table of the fences, as long as the server runs."""
+    row = connection.execute(_PLACE).fetchone()
+    return str(row[0]) if row is not None else ""

@@ -137,6 +137,10 @@ class PostgresTarget:
         with self._transaction() as connection:
             prepared.require_preparing(connection)
 
+    def ledger_place(self) -> str:
+        with self._transaction() as connection:
+            return prepared.ledger_place(connection)
+
     def prepared(self, prefix: str) -> Sequence[PreparedPart]:
         with self._transaction() as connection:
             return prepared.prepared_under(connection, prefix)

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from support.console_world import ServedConsole, allow, served_console
-from support.log_cli import LogWorld
+from support.log_cli import LogWorld, two_atomic_targets
 from support.stores import Database
 
 
@@ -97,3 +97,19 @@ async def test_each_deltas_row_is_asked_of_the_target_that_has_its_table(
         of_shop, of_crm = (between(page, f'id="target-{name}"', "</section>") for name in ("shop", "crm"))
         assert ("4711" in of_shop, "rows are not shown" in of_shop) == (not is_away, is_away)
         assert ("4712" in of_crm, "[23514]" in of_crm, "rows are not shown" in of_crm) == (True, True, False)
+
+
+async def test_targets_that_commit_together_are_shown_with_the_units_of_all(log_world: LogWorld, postgres: str) -> None:
+    """Shows the pages of units without parts: what stands still is told, and nothing is asked of one target alone."""
+    with log_world.properties.open("a") as file:
+        file.write(two_atomic_targets(postgres, postgres))
+    async with served_console(log_world.properties) as console:
+        page = (await console.ask("/app/apply")).text
+        shop, crm = between(page, 'id="target-shop"', 'id="target-crm"'), page[page.index('id="target-crm"') :]
+        assert (">bad<" in shop, ">bad<" in crm) == (True, True)
+        assert "its tables: contact, crm.*" in crm
+        overview = (await console.ask("/app/")).text
+        assert 'id="targets-title"' not in overview
+        units = (await console.ask("/app/units?target=crm")).text
+        assert ">bad<" in units
+        assert "target=crm" not in between(units, 'class="facets"', "</nav>")

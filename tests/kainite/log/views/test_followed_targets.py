@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from unittest import mock
 
 import pytest
 
+from kainite.base.errors import LogUnavailableError
 from kainite.log.format.entry import TARGETS, Outcome, UnitStatus
+from kainite.log.state.loading import low_water_mark
+from kainite.log.views import followed_targets
 from kainite.log.views.followed_units import FollowedUnits
 from kainite.log.views.target_marks import read_marks
 from kainite.settings.assignment import TableAssignment
@@ -118,6 +122,26 @@ def test_what_a_unit_had_in_each_target_is_kept_as_long_as_the_unit() -> None:
     world.log.snapshot()
     refreshed(units)
     assert units.parts.of(tid) == {}
+
+
+def test_they_begin_at_the_next_reading_where_the_store_did_not_answer_at_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = TwoTargets()
+    for _ in range(3):
+        world.report("a", world.unit("early", "s"), C)
+    world.log.take_outcomes()
+    world.log.snapshot()
+    world.unit("T", "s", "t")
+    assert low_water_mark(world.store, "0") > 0, "the entry that says which tables are whose is truncated"
+    units = world.follow()
+    with monkeypatch.context() as patched:
+        patched.setattr(followed_targets, "load_state", mock.Mock(side_effect=LogUnavailableError("throttled")))
+        with pytest.raises(LogUnavailableError):
+            units.refresh()
+    refreshed(units)
+    agree(units, world)
+    assert [standing.name for standing in units.standings()] == ["a", "b"]
 
 
 def test_the_name_of_the_target_stands_beside_its_outcomes() -> None:

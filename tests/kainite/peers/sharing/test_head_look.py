@@ -67,9 +67,17 @@ async def test_what_this_process_owns_itself_is_not_elsewhere() -> None:
         (OTHER, as_text(LogSummary(1, 0, DurableMark(0, 0, 0))), True),
         (OTHER, as_text(LogSummary(1, 0, DurableMark(0, 0, 0), assigned="mine", targets=TARGETS)), False),
         (OTHER, "", False),
+        (OTHER, as_text(LogSummary(1, 0, DurableMark(0, 0, 0), targets=TARGETS)), False),
         (ME, as_text(LogSummary(1, 0, DurableMark(0, 0, 0), assigned="theirs", targets=TARGETS)), False),
     ],
-    ids=["others", "one target", "the same", "an owner that tells nothing", "an owner here"],
+    ids=[
+        "others",
+        "one target",
+        "the same",
+        "an owner that tells nothing",
+        "an owner of an older version",
+        "an owner here",
+    ],
 )
 async def test_an_owner_with_other_targets_is_known_by_its_summary(
     owner: ProcessIdentity, summary: str, differs: bool

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kainite.base.errors import TargetError, TargetFencedError, TargetUnavailableError, TargetWentBackError
+from kainite.settings.assignment import TableAssignment
 from kainite.store.memory import MemoryStore
 from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Unit
@@ -114,6 +115,29 @@ def test_one_target_that_went_back_is_noticed(world: AtomicWorld, target: Atomic
         target.begin_micro_batch(Fence(LEDGER, 2, 4), TargetMark(2, 3, (1,)))
     world.databases["crm"].run("UPDATE kainite_fence SET micro_batch = 3")
     target.begin_micro_batch(Fence(LEDGER, 2, 5), TargetMark(2, 3, (1,)))
+
+
+def test_two_targets_with_the_same_tables_of_kainites_own_are_refused(world: AtomicWorld) -> None:
+    target = AtomicTarget({**world.targets, "crm": world.targets["shop"]}, world.assignment)
+    with pytest.raises(TargetError, match=r"target\.shop and target\.crm are one database"):
+        target.prepare(LEDGER, world.catalogue)
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_what_a_target_prepared_under_a_former_name_is_finished_too(
+    world: AtomicWorld, target: AtomicTarget, committed: bool
+) -> None:
+    """Shows a target that got another name in the settings does not hold its own fence for ever."""
+    leave_prepared(world, "crm", NAME)
+    if committed:
+        target.decisions.commit(NAME)
+    targets = {"shop": world.targets["shop"], "customers": world.targets["crm"]}
+    renamed = AtomicTarget(targets, TableAssignment((("shop", ()), ("customers", ("contact", "visit")))),
+                           target.decisions)  # fmt: skip
+    assert [part.name for part in renamed.left_prepared(LEDGER)["customers"]] == [NAME]
+    renamed.raise_generation(LEDGER, 3)
+    assert world.left() == []
+    assert world.noted("crm") == (["T-1"] if committed else [])
 
 
 class Refusing:

@@ -187,6 +187,19 @@ def test_only_the_logs_own_transactions_in_this_database_are_listed(
     assert part.gid.startswith(gid_prefix(LEDGER, "shop"))
 
 
+def test_two_schemas_of_one_database_are_no_two_targets(servers: tuple[str, str]) -> None:
+    """Shows targets that share Kainite's own tables are refused at the start; two databases of a server are not."""
+    with ExitStack() as opened:
+        first, second = (opened.enter_context(new_database(servers[0])) for _ in range(2))
+        with pytest.raises(TargetError, match=r"target\.shop and target\.crm are one database"):
+            AtomicWorld(MemoryStore(), {"shop": Database(first), "crm": Database(first)})
+        apart = {"shop": Database(second), "crm": Database(opened.enter_context(new_database(servers[0])))}
+        world = opened.enter_context(closing(AtomicWorld(MemoryStore(), apart)))
+        world.log.unit("both", *noting("both", item(1, 1), contact(1, 1)))
+        world.apply(Fate(on="after finish in shop"))
+        assert (world.rows("shop"), world.rows("crm"), world.left()) == ({1: 1}, {1: 1}, [])
+
+
 def test_a_server_that_prepares_nothing_is_refused(postgres: str) -> None:
     database = Database(postgres)
     database.run("CREATE TABLE item (id bigint PRIMARY KEY)")
