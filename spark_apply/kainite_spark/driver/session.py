@@ -194,7 +194,7 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
         raise _does_not_start(master, error) from error
     try:
         context = SparkContext(conf=conf, gateway=gateway)
-    except (PySparkException, Py4JError, OSError) as error:
+    except (PySparkException, Py4JError, OSError, ValueError) as error:  # ValueError: the process has a context
         refusal = _does_not_start(master, error)  # the JVM tells what its error says
         _end_jvm(gateway)
         raise refusal from error
@@ -270,7 +270,8 @@ def _end_jvm(gateway: JavaGateway) -> None:
     from pyspark import SparkContext
 
     # PySpark would keep the first JVM of a process for all later contexts, also when that JVM has ended.
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    if SparkContext._gateway is gateway:  # noqa: SLF001
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
 
     with contextlib.suppress(Py4JError, OSError):
         gateway.shutdown()
