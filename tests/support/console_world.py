@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from kainite.store.dynamodb import DynamoDBStore
 from support.http_double import DoubleServer
+from support.names import unique
 
 LIMIT = 60.0
 
@@ -50,6 +52,18 @@ class ServedConsole:
         """Sends a form as a page of the console's own does."""
         own = {"Origin": f"http://{self.host}", "Sec_Fetch_Site": "same-origin"}
         return await self.ask(path, "POST", body, **{**own, **headers})
+
+
+def made_log(dynamodb: Any, endpoint: str, folder: Path) -> tuple[DynamoDBStore, Path]:
+    """Makes an empty log, and a settings file that names it; returns both."""
+    name, file = unique("log"), folder / "app.properties"
+    file.write_text(
+        f"applicationName = app\nregionName = us-east-1\ndynamoDBEndpoint = {endpoint}\n"
+        f"unitsOfWork = true\nlogTableName = {name}\n"
+    )
+    store = DynamoDBStore(dynamodb, name)
+    store.create()
+    return store, file
 
 
 @asynccontextmanager

@@ -194,12 +194,13 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
         raise _does_not_start(master, error) from error
     try:
         context = SparkContext(conf=conf, gateway=gateway)
+        # If a standalone master does not answer, Spark stops the context and raises nothing.
+        stopped = bool(context._jsc.sc().isStopped())  # noqa: SLF001
     except (PySparkException, Py4JError, OSError, ValueError) as error:  # ValueError: the process has a context
         refusal = _does_not_start(master, error)  # the JVM tells what its error says
         _end_jvm(gateway)
         raise refusal from error
-    # If a standalone master does not answer, Spark stops the context and raises nothing.
-    if bool(context._jsc.sc().isStopped()):  # noqa: SLF001
+    if stopped:
         _stop(context, gateway)
         raise SparkUnavailableError(f"Spark does not start with applyMaster={master}: the master does not answer")
     if "PYSPARK_PYTHON" not in os.environ:

@@ -17,12 +17,11 @@ from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.position import Position
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
-from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.touches import Touched
 from support.browser import answers_keys, chromium, opened
-from support.console_world import allow, health_page, served_console
+from support.console_world import allow, health_page, made_log, served_console
 from support.growing_log import GrowingLog
 from support.log_builders import fragment
 from support.log_cli import LogWorld
@@ -224,13 +223,7 @@ async def read_without_scripts(browser: Browser, url: str) -> list[str]:
 
 
 async def test_a_hundred_thousand_units_are_searched(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> None:
-    name, file = unique("log"), tmp_path / "app.properties"
-    file.write_text(
-        f"applicationName = app\nregionName = us-east-1\ndynamoDBEndpoint = {moto_endpoint}\n"
-        f"unitsOfWork = true\nlogTableName = {name}\n"
-    )
-    store = DynamoDBStore(dynamodb, name)
-    await asyncio.to_thread(store.create)
+    store, file = await asyncio.to_thread(made_log, dynamodb, moto_endpoint, tmp_path)
     log = await asyncio.to_thread(GrowingLog, store)
     await asyncio.to_thread(log.units, (f"T-{number:06d}" for number in range(100_000)))
     async with served_console(file) as console, chromium() as browser, opened(browser) as watched:

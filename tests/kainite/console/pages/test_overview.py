@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from kainite.base.clock import epoch_ms
-from kainite.store.dynamodb import DynamoDBStore
-from support.console_world import served_console
+from support.console_world import made_log, served_console
 from support.log_cli import LogWorld
-from support.names import unique
 
 
 async def test_the_verdict_and_the_way_stand_first(log_world: LogWorld) -> None:
@@ -30,13 +28,7 @@ async def test_charts_and_their_table_have_the_last_hour(log_world: LogWorld) ->
 
 
 async def test_requests_that_wait_for_an_owner_stand_on_it(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> None:
-    name, file = unique("log"), tmp_path / "app.properties"
-    file.write_text(
-        f"applicationName = app\nregionName = us-east-1\ndynamoDBEndpoint = {moto_endpoint}\n"
-        f"unitsOfWork = true\nlogTableName = {name}\n"
-    )
-    store = DynamoDBStore(dynamodb, name)
-    await asyncio.to_thread(store.create)
+    store, file = await asyncio.to_thread(made_log, dynamodb, moto_endpoint, tmp_path)
     for age_ms in (120_000, 0):
         store.put_request("0", {"action": "pause", "by": "ada", "at": str(epoch_ms() - age_ms)})
     async with served_console(file) as console:
