@@ -1,30 +1,16 @@
 """MariaDB as the source of a load.
 
-::
-
-    offset of the extraction ─► binlog up to now ─► readers at one place of it ─► tables held ─► number at that place
-
-The boundary between copy and stream is a transaction's *number*: the extractor numbers all that commit in the database
-in the order of the binlog, so the copy has those up to some number, and the log brings those behind it. Nothing but
-the binlog says which number a place has. So the load reads the binlog from the extraction's offset, whose number is
-known, up to the place, with the extractor's own code. Most of the binlog is read before there is a snapshot, which
-would wait for it.
-
-A transaction stands in the binlog before InnoDB has committed it, and may be numbered then: for long, where its commit
-waits for a semi-synchronous replica (``AFTER_SYNC``). So a snapshot whose place is before what was read is begun again.
+The boundary between copy and stream is a transaction's number (:mod:`kainite.replicate.binlog_point`).
 
 What a crash leaves: readers that nobody needs, which end by themselves (:mod:`kainite_spark.load.snapshot_reader`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from kainite.base.errors import SettingsError, SourceError
-from kainite.capture.mysql.extractor import MysqlExtractor
-from kainite.capture.mysql.offset import BinlogOffset
 from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.snapshot_tables import (
     INNODB,
@@ -40,6 +26,7 @@ from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_plan import PairedTable, check_pairs, copy_steps, paired_tables
+from kainite.replicate.binlog_point import binlog_point, offset_of, source_catalogue
 from kainite.replicate.ends import target_session
 from kainite.replicate.ledger import LoadStep
 from kainite.targets.postgresql.pooling import OWN_PORT, share_sessions
@@ -57,28 +44,26 @@ class _BinlogCopy:
     readers: int
 
     def point(self, generation: int) -> ConsistentPoint:
-        offset = offset_of(self.ends)
-        reading = replace(self.ends.source, heartbeat=None, journal=None)
-        with source_catalogue(self.ends) as (catalogue, database), closing(MysqlExtractor(reading)) as extractor:
-            end = _end_of_binlog(catalogue)
-            extractor.number_at(offset, end)
-            snapshot, place = begin_snapshot(self.ends, self.readers, end)
-            try:
-                hold_tables(snapshot, [pair.source.name for pair in self.tables])
-                self._check_tables(catalogue, database)
-                number = extractor.number_at(offset, place)
-                server = catalogue.variables("server_id").get("server_id", "")
-            except BaseException:
-                release_snapshot(snapshot)
-                raise
-        return ConsistentPoint(number + 1, snapshot, SourceIdentity(mariadb_source(server), 0, database))
+        def begin(least: BinlogPlace) -> _ReadSnapshot:
+            return _ReadSnapshot(*begin_snapshot(self.ends, self.readers, least))
 
-    def _check_tables(self, catalogue: MysqlSourceCatalogue, database: str) -> None:
-        """Raises SourceError where a table was altered before the readers held it."""
-        planned = {pair.source.name: pair.source for pair in self.tables}
-        for now in snapshot_tables(catalogue, database, tuple(planned)):
-            if (now.columns, now.key) != (planned[now.name].columns, planned[now.name].key):
-                raise SourceError(f"table {now.name} was altered while the load began: start it again")
+        snapshot, found = binlog_point(self.ends, [pair.source for pair in self.tables], begin)
+        identity = SourceIdentity(mariadb_source(found.server), 0, found.database)
+        return ConsistentPoint(found.number + 1, snapshot.name, identity)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadSnapshot:
+    """Implements :class:`kainite.replicate.binlog_point.BegunSnapshots` with processes."""
+
+    name: str
+    place: BinlogPlace
+
+    def hold(self, tables: Sequence[str]) -> None:
+        hold_tables(self.name, tables)
+
+    def release(self) -> None:
+        release_snapshot(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +107,6 @@ class BinlogCopySource:
         release_snapshot(snapshot)
 
 
-@contextmanager
-def source_catalogue(ends: BinlogEnds) -> Iterator[tuple[MysqlSourceCatalogue, str]]:
-    """Gives the source's catalogue and the database's name; raises SourceError."""
-    with closing(MysqlSourceCatalogue(ends.source.url)) as catalogue:
-        yield catalogue, str(catalogue.value("SELECT database()"))
-
-
-def offset_of(ends: BinlogEnds) -> BinlogOffset:
-    """Returns where the extraction is; raises SourceError where the file is missing, or broken."""
-    return BinlogOffset.from_json(ends.offsets.load().start)
-
-
 def _ranges(catalogue: MysqlSourceCatalogue, table: SnapshotTable) -> list[str]:
     return list(key_ranges(catalogue, table))
 
@@ -142,8 +115,3 @@ def _check_source(catalogue: MysqlSourceCatalogue, database: str, only: Collecti
     check_source(catalogue, database, only)
     if others := of_other_engines(catalogue, database, only):
         raise SourceError(f"no snapshot of {', '.join(others)} has a place in the binlog: {INNODB}")
-
-
-def _end_of_binlog(catalogue: MysqlSourceCatalogue) -> BinlogPlace:
-    file, position = catalogue.rows("SHOW MASTER STATUS")[0][:2]
-    return BinlogPlace(str(file), int(position))

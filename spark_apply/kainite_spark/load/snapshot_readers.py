@@ -15,21 +15,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
 
 import msgspec
-import pymysql
 
 from kainite.base.errors import SourceError
-from kainite.base.redaction import redacted
 from kainite.capture.mysql.place import BinlogPlace
-from kainite.capture.mysql.snapshot_session import LOCK_WAIT_S
-from kainite.capture.mysql.source_catalogue import as_source_error
+from kainite.capture.mysql.same_place import BEGIN_S, same_place
 from kainite.replicate.ends import LoadEnds
 from kainite.replicate.own_process import first_line_of
-from kainite.targets.mariadb.connection import connect
 from kainite_spark.load.snapshot_reader import (
     BeginSnapshot,
     CheckReader,
@@ -42,24 +39,12 @@ from kainite_spark.load.snapshot_reader import (
 )
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
 
-BEGINNINGS: Final = 50
-"""Times that all readers begin a snapshot, before commits are kept out of the source for the instant."""
-
 MOST_READERS: Final = 8
 """Readers of a load, where the host has so many processors."""
-
-BEGIN_S: Final = 10.0
-"""Seconds for which a beginning waits for a reader: commits may be kept out of the source meanwhile."""
 
 LOOK_S: Final = 0.5
 CHECK_S: Final = 60.0
 """Seconds between two requests to a reader that has nothing to do."""
-
-_XA: Final = "SHOW GLOBAL STATUS WHERE variable_name IN ('Com_xa_prepare', 'Com_xa_commit')"
-_LOCK: Final = (
-    f"SET SESSION lock_wait_timeout = {LOCK_WAIT_S}, wait_timeout = {2 * BEGIN_S:.0f}", "FLUSH TABLES WITH READ LOCK",
-)  # fmt: skip
-_REFUSED: Final = frozenset({1044, 1045, 1227})
 
 
 class ReaderLink:
@@ -117,7 +102,7 @@ def begin_snapshot(ends: LoadEnds, readers: int, least: BinlogPlace) -> tuple[st
         for number in range(readers):
             _start(ReaderWork(ends.source_url, ends.target, ends.log_partition, str(folder / f"{number}.sock")))
         with _links(folder, BEGIN_S) as links:
-            return str(folder), _same_place(ends.source_url, links, least)
+            return str(folder), same_place(ends.source_url, partial(_begun, links), least)
     except BaseException as error:
         release_snapshot(str(folder))
         if isinstance(error, OSError):
@@ -230,36 +215,6 @@ def _links(folder: Path, longest: float | None = None) -> Iterator[list[ReaderLi
         yield links
 
 
-def _same_place(url: str, links: Sequence[ReaderLink], least: BinlogPlace) -> BinlogPlace:
-    """Lets all begin until their places are the same, and not before the least; returns the place.
-
-    ``XA COMMIT`` stands in the binlog before InnoDB commits, so a snapshot may lack what its place has. Where anybody
-    has prepared or committed an XA transaction since the server began, commits are kept out, which waits for those
-    under way.
-    """
-    for _ in range(BEGINNINGS):
-        places = _begun(links)
-        if has_xa(url):
-            break
-        if len(places) == 1 and not any(place.is_before(least) for place in places):
-            return places.pop()
-    with _nobody_commits(url):
-        places = _begun(links)
-    if len(places) != 1:
-        raise SourceError(f"snapshots of the source begin at different places: {', '.join(map(str, places))}")
-    if (place := places.pop()).is_before(least):
-        raise SourceError(f"a snapshot of the source begins at {place}, and its binlog was read up to {least}")
-    return place
-
-
-def has_xa(url: str) -> bool:
-    """Tells whether an XA transaction was prepared since the server began, or one of before then committed."""
-    with as_source_error(), closing(connect(url)) as connection, connection.cursor() as cursor:
-        cursor.execute(_XA)
-        counts = [int(count) for _, count in cursor.fetchall()]
-    return not counts or any(counts)
-
-
 def _begun(links: Sequence[ReaderLink]) -> set[BinlogPlace]:
     return {BinlogPlace(answer.file, answer.position) for answer in _all(links, BeginSnapshot())}
 
@@ -272,34 +227,3 @@ def _all(links: Sequence[ReaderLink], request: ReaderRequest) -> list[ReaderAnsw
     if causes := [answer.cause for answer in answers if answer.cause]:
         raise SourceError(causes[0])
     return answers
-
-
-@contextmanager
-def _nobody_commits(url: str) -> Iterator[None]:
-    """Keeps commits out of the source meanwhile, which takes the right RELOAD.
-
-    The server lets them in again when this process has been silent for longer than it would wait for the readers.
-
-    Raises:
-        SourceError: commits could not be kept out, or not for all the time.
-    """
-    with as_source_error():
-        connection = connect(url)
-    with closing(connection):
-        try:
-            for statement in _LOCK:
-                connection.query(statement)
-        except pymysql.Error as error:
-            raise SourceError(_no_lock(error)) from None
-        yield
-        with as_source_error():
-            connection.query("UNLOCK TABLES")
-
-
-def _no_lock(error: pymysql.Error) -> str:
-    """Returns why commits could not be kept out."""
-    begun = "so much commits in the source, or by XA, or so slowly, that sessions find no common point"
-    why = redacted(" ".join(str(error.args[-1] if error.args else error).split()))
-    if error.args and error.args[0] in _REFUSED:
-        return f"{begun}, and its user may not keep commits out for an instant ({why}): GRANT RELOAD ON *.* TO the user"
-    return f"{begun}, and commits could not be kept out for an instant ({why}): start the load again"

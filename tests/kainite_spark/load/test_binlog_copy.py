@@ -17,10 +17,9 @@ import psycopg
 import pytest
 
 from kainite.base.errors import CatalogueError, SourceError, TargetRejectedError
-from kainite.capture.mysql import snapshot_tables
+from kainite.capture.mysql import same_place, snapshot_tables
 from kainite.extract.offsets.place import Place
 from kainite.replicate.ledger import LoadState
-from kainite_spark.load import snapshot_readers
 from kainite_spark.load.snapshot_readers import SnapshotReaders, snapshot_lives
 from kainite_spark.load.tasks import LoadStepResult, LoadTask
 from support.binlog_loading import BinlogLoading, binlog_loading, following
@@ -335,7 +334,7 @@ def test_a_transaction_that_is_prepared_at_the_point_comes_by_the_log(world: Bin
 def test_where_sessions_find_no_common_place_commits_are_kept_out(
     world: BinlogLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_readers, "BEGINNINGS", 0)
+    monkeypatch.setattr(same_place, "BEGINNINGS", 0)
     with writers(world.ends.source.url) as done:
         world.load()
         assert total(world) == (4000, 4_000_000)
@@ -344,7 +343,7 @@ def test_where_sessions_find_no_common_place_commits_are_kept_out(
 
 
 def test_who_may_not_keep_commits_out_is_told_so(world: BinlogLoading, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_readers, "BEGINNINGS", 0)
+    monkeypatch.setattr(same_place, "BEGINNINGS", 0)
     url, name = world.ends.source.url, unique("reader").replace("-", "_")
     database = url.split("/")[3].split("?")[0]
     world.in_source(
@@ -354,8 +353,8 @@ def test_who_may_not_keep_commits_out_is_told_so(world: BinlogLoading, monkeypat
     poor = replace(world.ends, source=replace(world.ends.source, url=url.replace("root@", f"{name}@")))
     with pytest.raises(SourceError, match=r"GRANT RELOAD ON \*\.\* TO the user"):
         BinlogLoading(poor).load()
-    monkeypatch.setattr(snapshot_readers, "BEGINNINGS", 50)
-    monkeypatch.setattr(snapshot_readers, "has_xa", lambda _: False)  # other tests of the server may have
+    monkeypatch.setattr(same_place, "BEGINNINGS", 50)
+    monkeypatch.setattr(same_place, "has_xa", lambda _: False)  # other tests of the server may have
     assert BinlogLoading(poor).load().state is LoadState.LIVE
     world.in_source(f"DROP USER {name}@localhost")
 

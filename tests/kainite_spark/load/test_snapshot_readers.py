@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,19 +12,18 @@ import psutil
 import pytest
 
 from kainite.base.errors import SourceError
+from kainite.capture.mysql import same_place
 from kainite.capture.mysql.place import BinlogPlace
-from kainite_demo import mariadb_server
 from kainite_spark.load import snapshot_readers
 from kainite_spark.load.snapshot_reader import ReaderWork
 from kainite_spark.load.snapshot_readers import (
     ReaderLink,
     begin_snapshot,
-    has_xa,
     hold_tables,
     release_snapshot,
     snapshot_lives,
 )
-from support.mariadb_source import execute, here, mariadb_with_binlog, source_database
+from support.mariadb_source import execute, here, source_database
 from support.waiting import eventually
 
 BEGINNING: Final = BinlogPlace("binlog.000001", 4)
@@ -42,7 +40,7 @@ def ends(mariadb_source_server: str, postgres: str) -> Iterator[ReaderWork]:
 def test_readers_begin_at_one_place_and_end_when_they_are_released(
     ends: ReaderWork, beginnings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_readers, "BEGINNINGS", beginnings)
+    monkeypatch.setattr(same_place, "BEGINNINGS", beginnings)
     snapshot, place = begin_snapshot(ends, 3, BEGINNING)
     assert {"file": place.file, "position": place.position, "number": 0} == here(ends.source_url)
     assert len(list(Path(snapshot).glob("*.sock"))) == 3
@@ -69,7 +67,7 @@ def test_a_snapshot_of_which_nothing_is_there_does_not_live(tmp_path: Path) -> N
 def test_a_frozen_reader_keeps_commits_out_of_the_source_for_a_moment_alone(
     ends: ReaderWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_readers, "BEGINNINGS", 0)
+    monkeypatch.setattr(same_place, "BEGINNINGS", 0)
     monkeypatch.setattr(snapshot_readers, "BEGIN_S", 1.0)
     frozen: list[psutil.Process] = []
 
@@ -97,21 +95,3 @@ def listens(process: psutil.Process, path: Path) -> bool:
         return any(str(one.laddr) == str(path) for one in process.net_connections("unix"))
     except psutil.Error:
         return False
-
-
-def test_xa_is_noticed_also_of_a_transaction_that_was_prepared_before_the_server_began(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    durable, first = "--innodb-flush-log-at-trx-commit=1", tmp_path / "a"
-    with mariadb_with_binlog(first, durable) as url:
-        execute(url, "CREATE DATABASE a", "CREATE TABLE a.item (id INT PRIMARY KEY)")
-        assert not has_xa(url)
-        execute(url, "XA START 'one'", "INSERT INTO a.item VALUES (1)", "XA END 'one'", "XA PREPARE 'one'")
-        assert has_xa(url)
-        monkeypatch.setattr(
-            mariadb_server, "_make_tables",
-            lambda _programs, _server, folder: shutil.copytree(first / "data", folder / "data", dirs_exist_ok=True),
-        )  # fmt: skip
-        with mariadb_with_binlog(tmp_path / "b", durable) as begun_again:
-            execute(begun_again, "XA COMMIT 'one'")
-            assert has_xa(begun_again)

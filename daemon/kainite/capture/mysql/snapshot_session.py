@@ -105,7 +105,11 @@ class SnapshotSession:
             raise SnapshotGoneError(str(error)) from None
 
     def blocks(self, query: str, spellings: Sequence[TextSpelling]) -> Iterator[bytes]:
-        """Yields a query's rows, in blocks, as the text that COPY of PostgreSQL reads.
+        """Yields a query's rows, in blocks, as the text that COPY of PostgreSQL reads; as :meth:`rows` does."""
+        yield from _blocks(map(_line, self.rows(query, spellings)))
+
+    def rows(self, query: str, spellings: Sequence[TextSpelling]) -> Iterator[Sequence[str | None]]:
+        """Yields a query's rows, each as the texts of its columns.
 
         Args:
             query: gives a text or bytes, or NULL, for each column.
@@ -118,7 +122,7 @@ class SnapshotSession:
         try:
             with self._connection.cursor(SSCursor) as cursor:
                 cursor.execute(query)
-                yield from _blocks(_line(row, special) for row in cursor)
+                yield from (_spelled(row, special) for row in cursor) if special else cursor
         except pymysql.Error as error:
             if error.args and error.args[0] in _LOST | _ALTERED:
                 raise SnapshotGoneError(str(error.args[-1])) from None
@@ -146,14 +150,16 @@ def _blocks(lines: Iterable[str]) -> Iterator[bytes]:
     yield "".join(block).encode()
 
 
-def _line(row: Sequence[Any], special: Sequence[tuple[int, Callable[[Any], str]]]) -> str:
+def _spelled(row: Sequence[Any], special: Sequence[tuple[int, Callable[[Any], str]]]) -> Sequence[str | None]:
+    values = list(row)
+    for place, spell in special:
+        if (text := values[place]) is not None:
+            values[place] = spell(text)
+    return values
+
+
+def _line(row: Sequence[str | None]) -> str:
     """Returns a row as a line of COPY."""
-    if special:
-        values = list(row)
-        for place, spell in special:
-            if (text := values[place]) is not None:
-                values[place] = spell(text)
-        row = values
     return "\t".join(["\\N" if text is None else text.translate(_ESCAPED) for text in row]) + "\n"
 
 
