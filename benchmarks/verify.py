@@ -37,6 +37,7 @@ from kainite.replicate.verify_report import VerifyReport
 from kainite.uow.catalogue.reflection import reflect
 from kainite_demo.postgres_server import postgres
 from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
+from kainite_spark.verify.compare_source import PostgresCompareSource
 from kainite_spark.verify.job import VerifyJob
 from kainite_spark.verify.runners import ThreadItems
 
@@ -94,7 +95,9 @@ def execute(url: str, *statements: str) -> list[tuple[object, ...]]:
 
 def by_kainite(ends: ReplicaEnds) -> tuple[int, int, int | None]:
     with applying(ends.target), psycopg.connect(ends.target, autocommit=True) as connection:
-        report: VerifyReport = VerifyJob(ends, connection, lambda _: ThreadItems(), reflect(ends.target)).run()
+        report: VerifyReport = VerifyJob(
+            PostgresCompareSource(ends, lambda _: ThreadItems()), connection, reflect(ends.target)
+        ).run()
     assert not report.left_out
     return sum(table.different for table in report.tables), report.wire_bytes, report.held_ms
 

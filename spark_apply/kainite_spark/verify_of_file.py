@@ -17,12 +17,13 @@ from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.cli.terminal import say
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
-from kainite.replicate.configured_ends import ends_of
+from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.configured_ends import any_ends_of
 from kainite.replicate.ends import ReplicaEnds, target_session
 from kainite.replicate.ends_compared import tables_to_compare
 from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.repair import Repair, RepairOutcome
-from kainite.replicate.session_checks import look_at_sessions
+from kainite.replicate.session_checks import check_target_sessions, look_at_sessions
 from kainite.replicate.verify_ledger import VerifyLedger, latest_outcome
 from kainite.replicate.verify_report import RowReport, VerifyReport
 from kainite.settings import Settings, UowOrder
@@ -31,6 +32,8 @@ from kainite_spark.cli import stopping
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
 from kainite_spark.driver.spark_items import SparkItems
+from kainite_spark.verify.binlog_compare import BinlogCompareSource
+from kainite_spark.verify.compare_source import CompareSource, PostgresCompareSource
 from kainite_spark.verify.job import VerifyJob, VerifyProgress
 from kainite_spark.verify.runners import ItemRunner, ThreadItems
 from kainite_spark.verify.tasks import run_items
@@ -54,7 +57,7 @@ class FileComparison:
     """
 
     configured: Settings
-    ends: ReplicaEnds
+    ends: ReplicaEnds | BinlogEnds
     catalogue: Catalogue
     connection: psycopg.Connection
     runners: _Runners
@@ -71,28 +74,52 @@ class FileComparison:
                 f"{configured.path}: kainite verify needs uowOrder = dense: in another order the log does not tell"
                 " which units lie before a point of the source"
             )
-        ends = ends_of(configured)
-        for finding in look_at_sessions(ends):
-            raise SettingsError(f"{finding.found}: {finding.mend}")
+        ends = any_ends_of(configured)
+        _check_sessions(ends)
         catalogue = target_catalogue(configured, ends)
         connection = opened.enter_context(target_session(ends.target, "kainite verify"))
         return cls(configured, ends, catalogue, connection, _Runners(configured, stop, opened), tables, wait, stop)
 
     def run(self, most_rows: int) -> VerifyReport:
-        job = VerifyJob(self.ends, self.connection, self.runners.of, self.catalogue, self.tables, most_rows, self.wait,
-                        stop=self.stop, look=_Told().look)  # fmt: skip
+        job = VerifyJob(self._source, self.connection, self.catalogue, self.tables, most_rows, self.wait, self.stop,
+                        _Told().look)  # fmt: skip
         return job.run()
 
+    @property
+    def _source(self) -> CompareSource:
+        if isinstance(self.ends, BinlogEnds):
+            return BinlogCompareSource(self.ends)
+        return PostgresCompareSource(self.ends, self.runners.of)
+
+    def repairable(self) -> ReplicaEnds:
+        """Returns source and target; raises SettingsError where no row can be repaired."""
+        if isinstance(self.ends, BinlogEnds):
+            raise SettingsError(
+                f"{self.configured.path}: --repair takes PostgreSQL sources alone: from MariaDB load the tables anew"
+                " (kainite replicate load --anew)"
+            )
+        return self.ends
+
     def repair(self, rows: Sequence[RowReport], why: str) -> RepairOutcome:
+        ends = self.repairable()
         operations, told = Operations(self.configured), _Told()
         store, partition = operations.log
-        tables = {table.name: table for table in tables_to_compare(self.ends, self.tables)[0]}
+        tables = {table.name: table for table in tables_to_compare(ends, self.tables)[0]}
         repair = Repair(
-            self.ends, store, partition, tables, self.catalogue,
+            ends, store, partition, tables, self.catalogue,
             lambda asked: operations.carry_out(asked, this_person(), why, timeout=self.wait),
             self.wait, LOCK_WAIT_S, self.stop, lambda doing: told.look(VerifyProgress(doing)),
         )  # fmt: skip
         return repair.run(rows)
+
+
+def _check_sessions(ends: ReplicaEnds | BinlogEnds) -> None:
+    """Raises SettingsError where a database gives no sessions of one's own."""
+    if isinstance(ends, BinlogEnds):
+        check_target_sessions(ends.target)
+        return
+    for finding in look_at_sessions(ends):
+        raise SettingsError(f"{finding.found}: {finding.mend}")
 
 
 @dataclass(slots=True)
@@ -141,7 +168,7 @@ class RepeatedFileComparison:
     stop: threading.Event
 
     def age(self) -> float | None:
-        ends = ends_of(self.configured)
+        ends = any_ends_of(self.configured)
         with target_session(ends.target, "kainite verify") as connection:
             found = latest_outcome(connection, ends.log_partition)
         if found is None or not found.ended_at:
@@ -153,6 +180,6 @@ class RepeatedFileComparison:
             return FileComparison.of(self.configured, (), self.wait, self.stop, opened).run(0)
 
     def note(self, every: float | None, trouble: str | None) -> None:
-        ends = ends_of(self.configured)
+        ends = any_ends_of(self.configured)
         with target_session(ends.target, "kainite verify") as connection:
             VerifyLedger(connection, ends.log_partition).note_repeated(every, trouble)

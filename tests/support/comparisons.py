@@ -6,15 +6,24 @@ from typing import Any
 
 import psycopg
 
+from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.verify_report import VerifyReport
+from kainite_spark.verify.compare_source import CompareSource, PostgresCompareSource
 from kainite_spark.verify.job import VerifyJob
 from kainite_spark.verify.runners import ItemRunner, ThreadItems
 from support.replicas import tables_of
 
 
-def compared(ends: ReplicaEnds, runner: ItemRunner | None = None, **more: Any) -> VerifyReport:
+def compared(
+    ends: ReplicaEnds, runner: ItemRunner | None = None, lock_wait: float = LOCK_WAIT_S, **more: Any
+) -> VerifyReport:
     """Returns what a comparison finds."""
-    with psycopg.connect(ends.target, autocommit=True) as connection:
-        given = runner or ThreadItems()
-        return VerifyJob(ends, connection, lambda _: given, tables_of(ends.target), **({"wait": 60.0} | more)).run()
+    given = runner or ThreadItems()
+    return compared_by(PostgresCompareSource(ends, lambda _: given, lock_wait), **more)
+
+
+def compared_by(source: CompareSource, **more: Any) -> VerifyReport:
+    """Returns what a comparison of a source with its target finds."""
+    with psycopg.connect(source.ends.target, autocommit=True) as connection:
+        return VerifyJob(source, connection, tables_of(source.ends.target), **({"wait": 60.0} | more)).run()

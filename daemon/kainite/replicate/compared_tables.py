@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kainite.replicate.page_ranges import PageRange, page_ranges
+from kainite.replicate.page_ranges import PageRange, RowRange, page_ranges
 from kainite.replicate.plan import quoted
 from kainite.replicate.tables import ReplicaColumn, ReplicaTable, TablePart
 
@@ -120,7 +120,9 @@ def compared_table(source: ReplicaTable, target: ReplicaTable | None) -> Compare
     rows = max(source.rows, target.rows, source.bytes // _BYTES_OF_A_ROW)
     ours = _side(source, key, {one.name: _text(one, other) for one, other in found})
     its = _side(target, key, {one.name: _text(other, one) for one, other in found})
-    return ComparedTable(source.full_name, names, tuple(types[name] for name in key), key, _buckets(rows), ours, its)
+    return ComparedTable(
+        source.full_name, names, tuple(types[name] for name in key), key, bucket_count(rows), ours, its
+    )
 
 
 def _side(table: ReplicaTable, key: tuple[str, ...], texts: dict[str, str]) -> ComparedSide:
@@ -130,7 +132,7 @@ def _side(table: ReplicaTable, key: tuple[str, ...], texts: dict[str, str]) -> C
     return ComparedSide(table.parts, text, _hash(keys, 0), _hash(values, 1), values, table.published_rows)
 
 
-def sums_query(side: ComparedSide, buckets: int, one: PageRange) -> str:
+def sums_query(side: ComparedSide, buckets: int, one: RowRange) -> str:
     """Returns a query: for each bucket of a range its number, how many rows it has, and the sum of their hashes."""
     return (
         f"SELECT {side.key_hash} & {buckets - 1}, count(*), sum({side.row_hash})::text"
@@ -198,7 +200,8 @@ def _text(column: ReplicaColumn, other: ReplicaColumn) -> str:
     return f"{name}::text"
 
 
-def _buckets(rows: int) -> int:
+def bucket_count(rows: int) -> int:
+    """Returns how many buckets a table of so many rows has."""
     wanted = max(rows, 1) // ROWS_OF_A_BUCKET
     return min(1 << wanted.bit_length(), MOST_BUCKETS)
 

@@ -24,6 +24,18 @@ RANGES_PER_TASK: Final = 4
 """Ranges that each parallel task gets of a large table, so that all end together."""
 
 
+class RowRange(Protocol):
+    """Some rows of a table."""
+
+    @property
+    def part(self) -> str:
+        """Returns the table that holds them, as its server names it."""
+
+    @property
+    def condition(self) -> str:
+        """Returns the condition on them, as SQL."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageRange:
     """Pages of a table that holds rows itself.

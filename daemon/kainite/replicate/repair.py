@@ -64,8 +64,8 @@ from kainite.operations.operation import OperationOutcome, RepairRows
 from kainite.owner.repairing import packed
 from kainite.replicate.compared_tables import ComparedTable
 from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.point_source import beat_once
 from kainite.replicate.repaired_rows import read_deltas, without
-from kainite.replicate.same_point import beat_once
 from kainite.replicate.verify_report import RowReport
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta

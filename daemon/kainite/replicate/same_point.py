@@ -5,9 +5,9 @@
     ask the apply job ─► it attends ─► source's snapshot, which gives the point ─► tell the point, heartbeat
       ─► the apply job stands at the point ─► target's snapshot ─► the apply job goes on ─► compare
 
-The heartbeat (:mod:`kainite.capture.postgresql.heartbeat`) is a transaction behind the point: its unit is what the
-apply job stops in front of where nobody else writes. :mod:`~kainite.replicate.stop_ledger` says why the snapshots are
-the same state, and what a crash at each arrow leaves.
+The source is a :class:`~kainite.replicate.point_source.PointSource`. The heartbeat is a transaction behind the point:
+its unit is what the apply job stops in front of where nobody else writes. :mod:`~kainite.replicate.stop_ledger` says
+why the snapshots are the same state, and what a crash at each arrow leaves.
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ import psycopg
 from psycopg import errors, sql
 
 from kainite.base.errors import TargetError, TargetUnavailableError
-from kainite.capture.postgresql import heartbeat
-from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, consistent_snapshot
-from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, stop_ledger
-from kainite.replicate.ends import ReplicaEnds, source_session, target_session
+from kainite.replicate.ends import target_session
+from kainite.replicate.point_source import PointSource
 from kainite.replicate.stop_ledger import StopState, UnresolvedUnit
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.tables import TableName
@@ -53,13 +51,13 @@ class SamePoint:
     """Both snapshots.
 
     Attributes:
-        lsn: the point: both have what committed in the source before it.
-        source, target: the names by which other sessions import them.
+        place: the point (:mod:`kainite.capture.places`): both have what committed in the source before it.
+        source, target: the names by which other sessions import them; the source's may have none.
         units: the units from before the point that are not in the target.
         unready: the target's tables that are not as of the point, with the reason.
     """
 
-    lsn: int
+    place: int
     source: str
     target: str
     units: tuple[UnresolvedUnit, ...]
@@ -71,21 +69,17 @@ class PointRequest:
     """What a point is made for.
 
     Attributes:
-        ends: source and target.
-        oids: the tables of the source, which are locked against being written anew.
-        tables: the tables of the target, as SQL, which are locked likewise.
+        source: the source.
+        tables: the tables of the target, as SQL, which are locked against being written anew.
         wait: seconds for which the apply job is waited for.
-        lock_wait: seconds to wait for open transactions of the source.
         look: called while it is waited, with what is waited for.
         stop: set to give up.
     """
 
-    ends: ReplicaEnds
-    oids: Sequence[int]
+    source: PointSource
     tables: Sequence[str]
     wait: float
     stop: threading.Event
-    lock_wait: float = LOCK_WAIT_S
     look: Callable[[str], None] = lambda _: None
 
 
@@ -106,7 +100,7 @@ def same_point(request: PointRequest, ledger_of: VerifyLedger) -> Iterator[SameP
     with ExitStack() as opened:
         for number in range(TRIES):
             # The first try holds up no unit while the source's snapshot is made; it may be too late for a fast job.
-            floor = None if number == 0 else _written(request.ends.source.url)
+            floor = None if number == 0 else request.source.floor()
             with ExitStack() as tried:
                 found = _tried(request, ledger_of, floor, until, tried)
                 if found is not None:
@@ -124,30 +118,29 @@ def _tried(
     request: PointRequest, ledger_of: VerifyLedger, floor: int | None, until: float, opened: ExitStack
 ) -> SamePoint | None:
     """Makes one request; returns the snapshots, which last as long as ``opened``, or None if it came to nothing."""
+    ends = request.source.ends
     ledger_of.ask(floor)
     with ExitStack() as asking:
-        asking.enter_context(ledger_of.beating(request.ends.target))
+        asking.enter_context(ledger_of.beating(ends.target))
         asking.callback(ledger_of.end)
         soon = min(until, time.monotonic() + ANSWER_S)
         if not ledger_of.awaits(StopState.ATTENDED, soon, lambda: request.look("waiting for the apply job's answer")):
             return None
-        point = opened.enter_context(
-            consistent_snapshot(request.ends.source.url, lambda _: request.oids, request.lock_wait)
-        )
-        if not ledger_of.set_position(point.lsn):
+        point = opened.enter_context(request.source.snapshot())
+        if not ledger_of.set_position(point.place):
             return None
         # Made before the apply job stands still, which then waits for less.
-        target = opened.enter_context(target_session(request.ends.target, "kainite verify snapshot"))
+        target = opened.enter_context(target_session(ends.target, "kainite verify snapshot"))
         target.execute(_TARGET_LIMITS)
-        beat_once(request.ends.source.url)
-        told = f"waiting for the apply job to come to {format_lsn(point.lsn)}"
+        request.source.beat()
+        told = f"waiting for the apply job to come to {request.source.shown(point.place)}"
         if not ledger_of.awaits(StopState.STOPPED, until, lambda: request.look(told)):
             return None
         seen = _seen(target, request, ledger_of)
         if seen is None:
             return None
         return SamePoint(
-            point.lsn, point.snapshot, seen[0], seen[1], _unready(target, request.ends.log_partition, point.lsn)
+            point.place, point.snapshot, seen[0], seen[1], _unready(target, ends.log_partition, point.place)
         )
 
 
@@ -158,15 +151,16 @@ def _seen(
     target.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
         # Before the snapshot, which so has the tables as they are locked.
-        names = sql.SQL(", ").join(sql.SQL(name) for name in request.tables)
-        target.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(names))
+        if request.tables:
+            names = sql.SQL(", ").join(sql.SQL(name) for name in request.tables)
+            target.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(names))
     except errors.LockNotAvailable:
         raise TargetUnavailableError("the target's tables are locked by another session (ALTER TABLE, say)") from None
-    row = target.execute(stop_ledger.SEE, (request.ends.log_partition, ledger_of.request)).fetchone()
+    row = target.execute(stop_ledger.SEE, (request.source.ends.log_partition, ledger_of.request)).fetchone()
     return None if row is None else (row[1], stop_ledger.decoded(row[0]))
 
 
-def _unready(target: psycopg.Connection, log_partition: str, lsn: int) -> dict[TableName, str]:
+def _unready(target: psycopg.Connection, log_partition: str, place: int) -> dict[TableName, str]:
     """Returns which tables, in the snapshot, are not as of the point; raises TargetError while all are being loaded."""
     found = target.execute(ledger.IS_THERE).fetchone()
     if found is None or not found[0]:
@@ -180,20 +174,6 @@ def _unready(target: psycopg.Connection, log_partition: str, lsn: int) -> dict[T
             unready[schema, name] = "it was given up: kainite replicate reload"
         elif state != OwnLoadState.LIVE:
             unready[schema, name] = "it is being loaded by itself, and not live"
-        elif position is not None and position > lsn:
+        elif position is not None and position > place:
             unready[schema, name] = "it was loaded after the point"
     return unready
-
-
-def _written(url: str) -> int:
-    """Returns the place in the source's WAL that is written next; raises SourceError."""
-    with source_session(url) as source:
-        row = source.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint").fetchone()
-    assert row is not None, "the statement returns a row"
-    return int(row[0])
-
-
-def beat_once(url: str) -> None:
-    """Writes a heartbeat into the source; raises SourceError."""
-    with source_session(url) as source:
-        source.execute("SELECT pg_logical_emit_message(true, %s, '')", (heartbeat.PREFIX,))

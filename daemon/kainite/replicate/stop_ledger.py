@@ -1,8 +1,9 @@
 """How a comparison makes the apply job stop at one place of the log for an instant: one row of the target. Pure.
 
 The comparison (``kainite verify``) needs a snapshot of the target that has the units which committed in the source
-before one LSN, the *point*, and no other. The apply job alone knows when that is so. Both talk through one row of the
-table ``kainite_verify`` in the target, of which each writes its own part, by conditional updates.
+before one place (:mod:`kainite.capture.places`), the *point*, and no other. The apply job alone knows when that is so.
+Both talk through one row of the table ``kainite_verify`` in the target, of which each writes its own part, by
+conditional updates.
 
 =========  =========================  ==================================================================================
 state      set by                     means

@@ -101,7 +101,7 @@ class VerifyLedger:
         """Asks the apply job to stop.
 
         Args:
-            floor: an LSN before the point, from which on it begins no unit until it knows the point; None for none.
+            floor: a place before the point, from which on it begins no unit until it knows the point; None for none.
         """
         lsn = None if floor is None else format_lsn(floor)
         self.request = int(self._one(stop_ledger.ASK, self.log_partition, lsn)[0])

@@ -21,8 +21,8 @@ from typing import Final
 
 from kainite.base.errors import TargetError
 from kainite.base.logs import event
+from kainite.capture.places import commit_place_of
 from kainite.capture.postgresql.replication_frames import format_lsn
-from kainite.capture.postgresql.transactions import commit_lsn_of
 from kainite.log.format.entry import UnitStatus
 from kainite.log.state.unit_state import UnitState
 from kainite.replicate.stop_ledger import StopState, UnresolvedUnit
@@ -63,7 +63,7 @@ class StopPoint:
     _number: int | None = None  # of the request that is attended
     _position: int | None = None
     _floor: int | None = None  # holds while the position is not known
-    _latest: int = 0  # the highest commit LSN of the units that were begun since
+    _latest: int = 0  # the highest place of the units that were begun since
     _beat: tuple[int, float] = field(default=(-1, 0.0))
     _look_at: float = 0.0
     _complaint: str = ""
@@ -88,7 +88,7 @@ class StopPoint:
     def begins(self, units: Iterable[UnitState]) -> None:
         """Notes the units of a micro-batch before it begins."""
         if self._number is not None:
-            self._latest = max(self._latest, max((commit_lsn_of(unit.uow) or 0 for unit in units), default=0))
+            self._latest = max(self._latest, max((commit_place_of(unit.uow) or 0 for unit in units), default=0))
 
     def hold(self, backlog: Backlog, close: Callable[[], int], wait: Callable[[float], bool]) -> None:
         """Holds the job at the point, until the comparison has its snapshot, or for :data:`HOLD_S`.
@@ -182,8 +182,8 @@ class StopPoint:
 
 def _lies_behind(position: int, unit: UnitState) -> bool:
     """Tells whether a unit committed in the source at the point, or later; a unit of no transaction did not."""
-    lsn = commit_lsn_of(unit.uow)
-    return lsn is not None and lsn >= position
+    place = commit_place_of(unit.uow)
+    return place is not None and place >= position
 
 
 def _listed(unit: UnitState, status: UnitStatus, cause: str | None) -> UnresolvedUnit:

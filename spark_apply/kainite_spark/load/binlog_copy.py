@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from kainite.base.errors import SettingsError, SourceError
+from kainite.base.errors import SourceError
 from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.snapshot_tables import (
     INNODB,
@@ -27,9 +27,8 @@ from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_plan import PairedTable, check_pairs, copy_steps, paired_tables
 from kainite.replicate.binlog_point import binlog_point, offset_of, source_catalogue
-from kainite.replicate.ends import target_session
 from kainite.replicate.ledger import LoadStep
-from kainite.targets.postgresql.pooling import OWN_PORT, share_sessions
+from kainite.replicate.session_checks import check_target_sessions
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.snapshot_readers import begin_snapshot, hold_tables, release_snapshot, snapshot_lives
 
@@ -77,12 +76,7 @@ class BinlogCopySource:
     ends: BinlogEnds
 
     def check_sessions(self) -> None:
-        with target_session(self.ends.target) as one, target_session(self.ends.target) as other:
-            if share_sessions(one, other):
-                raise SettingsError(
-                    "the target's address leads through a pooler in transaction mode, where no session is Kainite's"
-                    f" own: {OWN_PORT}"
-                )
+        check_target_sessions(self.ends.target)
 
     def check(self) -> None:
         offset = offset_of(self.ends)

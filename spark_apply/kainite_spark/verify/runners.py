@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from typing import Final, Protocol, TypeAlias
 
 from kainite_spark.verify.tasks import BucketsItem, BucketsRows, RangeItem, RangeSums, VerifyTask, run_items
@@ -45,22 +46,43 @@ class ThreadItems:
     parallelism = THREADS
 
     def run(self, task: VerifyTask, items: Sequence[VerifyItem], look: Callable[[], None]) -> list[VerifyResult]:
-        over = threading.Event()
-        with ThreadPoolExecutor(THREADS) as pool:
-            futures = [pool.submit(_until, over, task, items[place::THREADS]) for place in range(THREADS)]
-            try:
-                while wait(futures, LOOK_S).not_done:
-                    look()
-            finally:
-                over.set()
-        return [result for future in futures for result in future.result()]
+        return run_in_threads([partial(run_items, task)] * THREADS, items, look)
 
 
-def _until(over: threading.Event, task: VerifyTask, items: Sequence[VerifyItem]) -> list[VerifyResult]:
+def run_in_threads(
+    workers: Sequence[Callable[[Iterator[VerifyItem]], Iterator[VerifyResult]]],
+    items: Sequence[VerifyItem],
+    look: Callable[[], None],
+) -> list[VerifyResult]:
+    """Returns the results of items, each of which one of the workers does, in a thread of its own.
+
+    Args:
+        workers: each yields the results of the items that it is given.
+        items: the items.
+        look: called every second or so meanwhile; its errors end the work behind the items that are being done.
+    """
+    over = threading.Event()
+    with ThreadPoolExecutor(len(workers)) as pool:
+        futures = [
+            pool.submit(_until, over, worker, items[place :: len(workers)]) for place, worker in enumerate(workers)
+        ]
+        try:
+            while wait(futures, LOOK_S).not_done:
+                look()
+        finally:
+            over.set()
+    return [result for future in futures for result in future.result()]
+
+
+def _until(
+    over: threading.Event,
+    worker: Callable[[Iterator[VerifyItem]], Iterator[VerifyResult]],
+    items: Sequence[VerifyItem],
+) -> list[VerifyResult]:
     def left() -> Iterator[VerifyItem]:
         for item in items:
             if over.is_set():
                 return
             yield item
 
-    return list(run_items(task, left()))
+    return list(worker(left()))

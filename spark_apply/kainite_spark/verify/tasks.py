@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 import psycopg
 from psycopg import sql
@@ -21,7 +22,7 @@ from kainite.base.redaction import redacted
 from kainite.replicate.compared_tables import ComparedSide, ComparedTable, rows_query, sums_query
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.known_rows import Explanation, KnownRows
-from kainite.replicate.page_ranges import PageRange
+from kainite.replicate.page_ranges import RowRange
 from kainite.replicate.row_merge import DifferingRow, RowDifference, RowHash, differing_rows
 from kainite.replicate.same_point import SamePoint
 from kainite.targets.postgresql.connection import connect
@@ -39,6 +40,10 @@ class Side(StrEnum):
 
     SOURCE = "source"
     TARGET = "target"
+
+
+SnapshotPlace: TypeAlias = tuple[str, str]
+"""The URL of a PostgreSQL database, and the name of its snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,14 @@ class VerifyTask:
     catalogue: Catalogue
     most_rows: int
 
+    @property
+    def places(self) -> dict[Side, SnapshotPlace]:
+        """Returns where the snapshots are."""
+        return {
+            Side.SOURCE: (self.ends.source.url, self.point.source),
+            Side.TARGET: (self.ends.target, self.point.target),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class RangeItem:
@@ -66,7 +79,7 @@ class RangeItem:
 
     table: int
     side: Side
-    pages: PageRange
+    rows: RowRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +107,18 @@ class RangeSums:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedRow:
-    """A row that differs, and whether a unit that is not applied explains that."""
+    """A row that differs.
+
+    Attributes:
+        row: how it differs.
+        why: whether a unit that is not applied explains that.
+        source, target: the texts of its columns on either side, where they were read with it.
+    """
 
     row: DifferingRow
     why: Explanation
+    source: tuple[str | None, ...] | None = None
+    target: tuple[str | None, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,21 +145,20 @@ def run_items(task: VerifyTask, items: Iterable[RangeItem | BucketsItem]) -> Ite
         SourceError: the source did not answer, or its snapshot is gone.
         TargetUnavailableError: the same of the target.
     """
-    with Snapshots(task.ends, task.point) as snapshots:
+    with Snapshots(task.places) as snapshots:
         for item in items:
             yield _sums(task, item, snapshots) if isinstance(item, RangeItem) else _rows(task, item, snapshots)
 
 
 class Snapshots:
-    """Sessions with both databases under the snapshots, each opened when it is needed.
+    """Sessions with PostgreSQL databases under their snapshots, each opened when it is needed.
 
     Args:
-        ends: source and target.
-        point: the snapshots.
+        places: where the snapshots are.
     """
 
-    def __init__(self, ends: ReplicaEnds, point: SamePoint) -> None:
-        self._places = {Side.SOURCE: (ends.source.url, point.source), Side.TARGET: (ends.target, point.target)}
+    def __init__(self, places: Mapping[Side, SnapshotPlace]) -> None:
+        self._places = places
         self._open: dict[Side, psycopg.Connection] = {}
         self._closing = ExitStack()
 
@@ -171,7 +191,7 @@ def failure_of(side: Side, error: psycopg.Error) -> KainiteError:
 
 def _sums(task: VerifyTask, item: RangeItem, snapshots: Snapshots) -> RangeSums:
     table = task.tables[item.table]
-    query = sums_query(side_of(table, item.side), table.buckets, item.pages)
+    query = sums_query(side_of(table, item.side), table.buckets, item.rows)
     try:
         found = snapshots.session(item.side).execute(query.encode()).fetchall()
     except psycopg.Error as error:
@@ -182,17 +202,36 @@ def _sums(task: VerifyTask, item: RangeItem, snapshots: Snapshots) -> RangeSums:
 
 def _rows(task: VerifyTask, item: BucketsItem, snapshots: Snapshots) -> BucketsRows:
     table = task.tables[item.table]
+    sides = {side: _Streamed(table, item.buckets, side, snapshots) for side in Side}
+    differing = differing_rows(sides[Side.SOURCE], sides[Side.TARGET], keyed=bool(table.key))
     known = KnownRows(task.point.units, task.catalogue)
+
+    def explain(row: DifferingRow) -> Explanation:
+        return known.explain(table.name, dict(zip(table.key_columns, key_of(table, row.key), strict=True)) or None)
+
+    counts, rows = explained(differing, explain, task.most_rows)
+    return BucketsRows(item, counts, rows, sum(side.wire_bytes for side in sides.values()))
+
+
+def explained(
+    differing: Iterable[DifferingRow], explain: Callable[[DifferingRow], Explanation], most: int
+) -> tuple[Counter[tuple[RowDifference, Explanation]], tuple[ExplainedRow, ...]]:
+    """Returns how many rows differ in which way, and why, and some of them, those that no unit explains first.
+
+    Args:
+        differing: the rows.
+        explain: tells whether a unit that is not applied explains a row.
+        most: how many rows are returned at most.
+    """
     counts: Counter[tuple[RowDifference, Explanation]] = Counter()
     kept: dict[Explanation, list[ExplainedRow]] = {why: [] for why in Explanation}
-    sides = {side: _Streamed(table, item.buckets, side, snapshots) for side in Side}
-    for row in differing_rows(sides[Side.SOURCE], sides[Side.TARGET], keyed=bool(table.key)):
-        why = known.explain(table.name, dict(zip(table.key_columns, key_of(table, row.key), strict=True)) or None)
+    for row in differing:
+        why = explain(row)
         counts[row.how, why] += row.times
-        if len(kept[why]) < task.most_rows:
+        if len(kept[why]) < most:
             kept[why].append(ExplainedRow(row, why))
     rows = [row for why in (Explanation.NONE, Explanation.UNSURE, Explanation.KNOWN) for row in kept[why]]
-    return BucketsRows(item, counts, tuple(rows[: task.most_rows]), sum(side.wire_bytes for side in sides.values()))
+    return counts, tuple(rows[:most])
 
 
 def key_of(table: ComparedTable, text: str) -> tuple[str, ...]:

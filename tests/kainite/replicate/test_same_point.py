@@ -14,6 +14,7 @@ from kainite.base.errors import TargetError
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate import ledger
 from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.point_source import PostgresPoints
 from kainite.replicate.same_point import TRIES, PointRequest, SamePoint, same_point
 from kainite.replicate.verify_ledger import VerifyLedger
 
@@ -47,7 +48,9 @@ def answering(url: str, *answers: Callable[[psycopg.Connection], object]) -> Ite
 
 @contextmanager
 def point(source: SourceSlot, target: str) -> Iterator[SamePoint]:
-    request = PointRequest(ReplicaEnds(source, target, LOG), (), ("kainite_fence",), 30.0, threading.Event())
+    request = PointRequest(
+        PostgresPoints(ReplicaEnds(source, target, LOG), ()), ("kainite_fence",), 30.0, threading.Event()
+    )
     with psycopg.connect(target, autocommit=True) as connection:
         held = VerifyLedger(connection, LOG)
         held.begin()
@@ -101,7 +104,7 @@ def test_an_apply_job_that_was_faster_gets_a_floor_with_the_next_try(source: Sou
                 stop(connection)
 
     with answering(target, attend, pass_once), point(source, target) as found:
-        assert found.lsn > 0
+        assert found.place > 0
     assert floors[0] is None
     assert floors[1] is not None
 

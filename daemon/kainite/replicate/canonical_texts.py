@@ -1,0 +1,183 @@
+"""Makes one text of what a MariaDB source and a PostgreSQL target write for equal values; pure.
+
+The source's text is the extractor's (:mod:`kainite.capture.mysql.text_forms`). The target's is what its server writes
+for what its column has made of that text. What both are brought to depends on both types:
+
+=========================================  ===========================================================================
+source and target                          text
+=========================================  ===========================================================================
+any, and a text type                       as it is; for ``character(n)`` without spaces at the end
+a number, and a number                     its digits without an exponent, and without zeros at the end of a fraction
+``FLOAT`` and ``real``                     the number of four bytes
+``FLOAT`` or ``DOUBLE``, and               the number of eight bytes
+``double precision``
+a date or a moment                         without zeros at the end of the fraction; without midnight if one side has
+                                           no time of day; in UTC
+``TIME`` and ``interval``                  without zeros at the end of the fraction
+any, and ``boolean``                       ``true`` or ``false``
+an address, and ``inet``                   as Python spells it
+a text, and ``jsonb``                      the document, with sorted names and its numbers as above
+any others                                 as it is
+=========================================  ===========================================================================
+
+Nothing is rounded: where the target's type cannot hold a value, the texts differ. A text that is none of its type stays
+as it is.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import struct
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from typing import Any, Final
+
+_NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year", "decimal", "float", "double"})
+_DATES: Final = frozenset({"date", "datetime", "timestamp"})
+_TEXTS: Final = ("text", "character varying", "citext", "name")
+_BOOLEANS: Final = {"1": "true", "t": "true", "0": "false", "f": "false"}
+_NUMBER_MARK: Final = "\0number"  # no text of jsonb has a zero byte
+
+
+class TextKind(StrEnum):
+    """What becomes of a text; the module has the table."""
+
+    AS_IT_IS = ""
+    PADDED = "padded"
+    NUMBER = "number"
+    SINGLE = "single"
+    DOUBLE = "double"
+    DAY = "day"
+    MOMENT = "moment"
+    ZONED = "zoned"
+    BOOLEAN = "boolean"
+    ADDRESS = "address"
+    DOCUMENT = "document"
+
+
+def text_kind(data_type: str, target: str) -> TextKind:
+    """Returns how the texts of a column are compared.
+
+    Args:
+        data_type: the name of the source's type, in lower case.
+        target: the target's type, as PostgreSQL spells it.
+    """
+    if target.startswith(_TEXTS):
+        return TextKind.AS_IT_IS
+    if target.startswith("character("):
+        return TextKind.PADDED
+    if target == "boolean":
+        return TextKind.BOOLEAN
+    if data_type in _NUMBERS:
+        return _of_number(data_type, target)
+    if data_type in _DATES:
+        return _of_date(data_type, target)
+    if data_type == "time":
+        return TextKind.MOMENT
+    if data_type in ("inet4", "inet6"):
+        return TextKind.ADDRESS
+    return TextKind.DOCUMENT if target == "jsonb" else TextKind.AS_IT_IS
+
+
+def _of_number(data_type: str, target: str) -> TextKind:
+    if data_type == "float" and target == "real":
+        return TextKind.SINGLE
+    if data_type in ("float", "double") and target == "double precision":
+        return TextKind.DOUBLE
+    return TextKind.NUMBER
+
+
+def _of_date(data_type: str, target: str) -> TextKind:
+    if "date" in (data_type, target):
+        return TextKind.DAY
+    return TextKind.ZONED if target.endswith("with time zone") else TextKind.MOMENT
+
+
+def _number(text: str) -> str:
+    if "e" in text or "E" in text:
+        try:
+            text = format(Decimal(text), "f")
+        except InvalidOperation:
+            return text
+    text = _trimmed(text)
+    return "0" if text == "-0" else text
+
+
+def _trimmed(text: str) -> str:
+    """Returns a text without zeros at the end of a fraction."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _single(text: str) -> str:
+    try:
+        return repr(struct.unpack("<f", struct.pack("<f", float(text)))[0])
+    except (ValueError, OverflowError):
+        return text
+
+
+def _double(text: str) -> str:
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text
+
+
+def _moment(text: str) -> str:
+    return _trimmed(text.removesuffix("+00"))
+
+
+def _day(text: str) -> str:
+    return _moment(text).removesuffix(" 00:00:00")
+
+
+def _zoned(text: str) -> str:
+    return f"{_moment(text)}+00"
+
+
+def _boolean(text: str) -> str:
+    return _BOOLEANS.get(text, text)
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return text
+
+
+def _padded(text: str) -> str:
+    return text.rstrip(" ")
+
+
+def _document(text: str) -> str:
+    try:
+        found = json.loads(text, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse)
+        return json.dumps(found, sort_keys=True, ensure_ascii=False, default=_marked)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _marked(number: Decimal) -> list[str]:
+    return [_NUMBER_MARK, _number(str(number))]
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+CANONICAL: Final[Mapping[TextKind, Callable[[str], str]]] = {
+    TextKind.AS_IT_IS: str,
+    TextKind.PADDED: _padded,
+    TextKind.NUMBER: _number,
+    TextKind.SINGLE: _single,
+    TextKind.DOUBLE: _double,
+    TextKind.DAY: _day,
+    TextKind.MOMENT: _moment,
+    TextKind.ZONED: _zoned,
+    TextKind.BOOLEAN: _boolean,
+    TextKind.ADDRESS: _address,
+    TextKind.DOCUMENT: _document,
+}
+"""Returns the one text of either side's text; a text that it returns stays as it is."""
