@@ -17,19 +17,19 @@ from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.replicate.applied_point import LogStanding, read_standing, stuck_units
-from kainite.replicate.configured_ends import ends_of
-from kainite.replicate.ends import ReplicaEnds, both_sessions, target_session
+from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.configured_ends import any_ends_of
+from kainite.replicate.ends import LoadEnds, target_session
 from kainite.replicate.findings import CheckFinding, fine, is_ready, some_names, wrong
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger, found_load
-from kainite.replicate.sequences import look_at_sequences, paired
-from kainite.replicate.slot import found_slot, problem_of
-from kainite.replicate.source_closing import look_at_writers
+from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.status import status_of
 from kainite.settings import Settings, UowOrder
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.cli import stopping
 from kainite_spark.load.cutover import CutOver, CutOverDone
+from kainite_spark.load.cutover_source import BinlogCutOverSource, CutOverSource, PostgresCutOverSource
 from kainite_spark.load.findings_table import print_findings
 
 _WAIT_S: Final = 600.0
@@ -57,13 +57,14 @@ def cutover(properties: Path, check: bool, undo: bool, wait: float, as_json: boo
       kainite replicate cutover -p shop.properties --undo    before anybody has written in the target
     """
     configured = settings.load(properties, needs=("applicationName",))
-    ends = ends_of(configured)
+    source = _source_of(configured)
+    ends = source.ends
     if undo:
         return _undo(ends, as_json=as_json)
     if _state(ends) is LoadState.CUT_OVER:
         _say({"cut_over": True, "already": True}, "the target was cut over before: it may be written", as_json=as_json)
         return 0
-    findings = list(_look(configured, ends))
+    findings = list(_look(configured, source))
     ready = is_ready(findings)
     if as_json:
         say_json({"ready": ready, "findings": [asdict(finding) for finding in findings]})
@@ -71,43 +72,47 @@ def cutover(properties: Path, check: bool, undo: bool, wait: float, as_json: boo
         print_findings(findings)
     if check or not ready:
         return 0 if ready else 1
-    return _cut_over(configured, ends, wait, as_json=as_json)
+    return _cut_over(configured, source, wait, as_json=as_json)
 
 
-def _look(configured: Settings, ends: ReplicaEnds) -> Iterator[CheckFinding]:
+def _source_of(configured: Settings) -> CutOverSource:
+    ends = any_ends_of(configured)
+    if isinstance(ends, BinlogEnds):
+        return BinlogCutOverSource(ends, target_catalogue(configured, ends))
+    return PostgresCutOverSource(ends)
+
+
+def _look(configured: Settings, source: CutOverSource) -> Iterator[CheckFinding]:
     """Yields what is in the way of a cut-over."""
     if configured.uow.order is not UowOrder.DENSE:
         yield wrong("settings", "units are not applied in the order of their commits", "uowOrder = dense")
-    with both_sessions(ends) as (source, target):
-        yield from look_at_writers(source)
-        if problem := problem_of(found_slot(source, ends.source.slot), ends.source.slot):
-            yield wrong("slot", problem, "kainite replicate load --anew, with a new slot")
-        load = found_load(target, ends.log_partition)
+    yield from source.look()
+    with target_session(source.ends.target) as target:
+        load = found_load(target, source.ends.log_partition)
         if load is None or load.state is not LoadState.LIVE:
             yield wrong("target", "it is not live", f"kainite replicate load -p {configured.path}")
-        elif not status_of(target, ends.log_partition).consistent:
+        elif not status_of(target, source.ends.log_partition).consistent:
             yield wrong("target", "tables are not live yet", f"kainite replicate status -p {configured.path}")
         else:
             yield fine("target", "it is live")
-        yield from look_at_sequences(paired(source, target))
     if stuck := stuck_units(_store(configured), configured.log.partition):
         yield wrong("units", f"not applied before a person decides: {some_names(stuck)}",
                     f"kainite uow retry, or discard, -p {configured.path}")  # fmt: skip
 
 
-def _cut_over(configured: Settings, ends: ReplicaEnds, wait: float, *, as_json: bool) -> int:
+def _cut_over(configured: Settings, source: CutOverSource, wait: float, *, as_json: bool) -> int:
     stop = threading.Event()
     log = partial(read_standing, _store(configured), configured.log.partition)
     with log_in_thread(), stopping(stop):
-        done = CutOver(ends, log, stop, _telling(as_json=as_json), wait).run()
+        done = CutOver(source, log, stop, _telling(as_json=as_json), wait).run()
     if done is None:
         _say({"cut_over": False}, "stopped: the target is a replica as before", as_json=as_json)
         return 1
-    _say({"cut_over": True, **asdict(done)}, _text(done, ends), as_json=as_json)
+    _say({"cut_over": True, **asdict(done)}, _text(done, source), as_json=as_json)
     return 0
 
 
-def _undo(ends: ReplicaEnds, *, as_json: bool) -> int:
+def _undo(ends: LoadEnds, *, as_json: bool) -> int:
     with target_session(ends.target) as connection:
         ledger = LoadLedger(connection, ends.log_partition)
         since = None if ledger.found() is None else ledger.make_live_again()
@@ -129,7 +134,7 @@ def _written(since: int) -> str:
     )
 
 
-def _state(ends: ReplicaEnds) -> LoadState | None:
+def _state(ends: LoadEnds) -> LoadState | None:
     with target_session(ends.target) as connection:
         load = found_load(connection, ends.log_partition)
     return None if load is None else load.state
@@ -153,14 +158,14 @@ def _telling(*, as_json: bool) -> Callable[[str, LogStanding], None]:
     return tell
 
 
-def _text(done: CutOverDone, ends: ReplicaEnds) -> str:
+def _text(done: CutOverDone, source: CutOverSource) -> str:
     lines = [
         f"everything up to {done.position} is in the target",
         f"{len(done.sequences)} sequences were set, {len(done.triggers)} triggers and rules switched on",
         *(f"on: {trigger}" for trigger in done.triggers),
         *(f"still off, for another log's apply job: {trigger}" for trigger in done.still_off),
-        "the target may be written. End kainite extract, run and apply of this file, then on the source:"
-        f" SELECT pg_drop_replication_slot('{ends.source.slot}')",
+        "the target may be written. End kainite extract, run and apply of this file"
+        + (f", then on the source: {source.farewell}" if source.farewell else ""),
     ]
     return "\n".join(lines)
 

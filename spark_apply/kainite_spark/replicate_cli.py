@@ -24,7 +24,7 @@ from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
-from kainite.replicate.binlog_ends import BinlogEnds, has_binlog_source
+from kainite.replicate.binlog_ends import BinlogEnds, binlog_ends_of, has_binlog_source
 from kainite.replicate.binlog_preparation import look_at_binlog, write_offset
 from kainite.replicate.configured_ends import any_ends_of
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, target_session

@@ -73,8 +73,9 @@ def verify(
     """Compares a replica with its source, to the row, while both live and kainite apply goes on.
 
     Exit code 0 where each row is equal, or differs by a unit that has failed or waits; 1 where rows differ, or where it
-    is not certain. Of a MariaDB source nothing is repaired. A repair reads the rows that differ from the source at a later point, and sends them through the
-    log as a unit: newer changes are never overwritten. Rows that a failed or waiting unit explains are left alone.
+    is not certain. A repair reads the rows that differ from the source at a later point, and sends them through the
+    log as a unit: newer changes are never overwritten. Rows that a failed or waiting unit explains are left alone. Of a
+    MariaDB source nothing is repaired.
 
     \b
     Examples:

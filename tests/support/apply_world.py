@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kainite.log.contract import LogStore
@@ -93,6 +95,35 @@ class World:
         job.run(once=True)
         self.log.take_outcomes()
         return job
+
+    @contextmanager
+    def living(self, bring: Callable[[], object], *expected: type[Exception]) -> Iterator[None]:
+        """Lets an apply job, and what brings units to the log, run on threads meanwhile, as they do for good.
+
+        Args:
+            bring: called again and again; brings units.
+            expected: errors by which these may end.
+        """
+        over = threading.Event()
+
+        def follow() -> None:
+            while not over.is_set():
+                bring()
+                self.log.take_outcomes()
+                self.log.repair()
+
+        with ThreadPoolExecutor(2) as pool:
+            running = [pool.submit(follow), pool.submit(self.job().run)]
+            try:
+                yield
+            finally:
+                over.set()
+                self.stop.set()
+                for each in running:
+                    with suppress(*expected):
+                        each.result()
+                self.stop.clear()
+        self.log.take_outcomes()
 
     def items(self) -> dict[int, int]:
         return dict(self.database.rows("SELECT id, v FROM item"))

@@ -24,6 +24,7 @@ from kainite_spark.load.job import LoadJob
 from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.snapshot_readers import SnapshotReaders
 from kainite_spark.targets.opening import open_target
+from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
 from support.apply_world import World
 from support.carried_records import CarriedRecords
 from support.mariadb_source import Extraction, execute, here, rows
@@ -96,12 +97,18 @@ class Following:
 
     Args:
         loading: source and target.
+        apply: settings with which the target is opened.
+
+    Attributes:
+        store: where the log is.
     """
 
-    def __init__(self, loading: BinlogLoading) -> None:
+    def __init__(self, loading: BinlogLoading, apply: ApplySettings | None = None) -> None:
         self._offsets = loading.ends.offsets
         self._extraction = Extraction(loading.ends.source.url, self._offsets.load().start)
-        self._world = World(MemoryStore(), loading.ends.target, create=False)
+        self.store = MemoryStore()
+        self._world = World(self.store, loading.ends.target, create=False, apply=apply)
+        self._world.stops = PostgresStopRequests(loading.ends.target, LOG)
         self._records = CarriedRecords(self._world)
 
     def catch_up(self) -> int:
@@ -111,6 +118,16 @@ class Following:
         self._world.apply()
         return int(self._extraction.offset["number"])
 
+    @contextmanager
+    def living(self, *expected: type[Exception]) -> Iterator[None]:
+        """Lets extractor, log and apply job run on threads meanwhile; they may end by the expected errors."""
+        with self._world.living(self._extract, *expected):
+            yield
+
+    def _extract(self) -> None:
+        self._records.log(self._extraction.answer())
+        self._offsets.save(Place(self._extraction.offset))
+
     def failed(self) -> dict[str, str]:
         """Returns the units that are not committed, with their causes."""
         return {unit.uow: f"{unit.status.value}: {unit.cause}" for unit in self._world.log.state.units.values()}
@@ -118,12 +135,14 @@ class Following:
     def close(self) -> None:
         self._extraction.close()
         self._world.target.close()
+        if self._world.stops is not None:
+            self._world.stops.close()
 
 
 @contextmanager
-def following(loading: BinlogLoading) -> Iterator[Following]:
+def following(loading: BinlogLoading, apply: ApplySettings | None = None) -> Iterator[Following]:
     """Gives an extraction and an apply job, in this process."""
-    made = Following(loading)
+    made = Following(loading, apply)
     try:
         yield made
     finally:

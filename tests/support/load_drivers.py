@@ -25,6 +25,7 @@ from kainite.replicate.new_table import make_table, publish, source_table
 from kainite.settings import ApplySettings
 from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.cutover import CutOver
+from kainite_spark.load.cutover_source import PostgresCutOverSource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, run_step
@@ -184,7 +185,7 @@ def _load_table(work: Drive, steps: _ForkedSteps) -> None:
 
 
 def _cut_over(work: Drive, _: _ForkedSteps) -> None:
-    CutOver(work.ends, _ask, threading.Event(), lambda *_: None, 60.0).run()
+    CutOver(PostgresCutOverSource(work.ends), _ask, threading.Event(), lambda *_: None, 60.0).run()
 
 
 def _ask(lsn: int) -> LogStanding:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -91,25 +90,9 @@ class Replica:
         Args:
             until_cut_over: the target is cut over at the end, whose fence may end the apply job.
         """
-        over = threading.Event()
-        with ThreadPoolExecutor(2) as pool:
-            running = [pool.submit(self._extract_until, over), pool.submit(self._world.job().run)]
-            try:
-                yield
-            finally:
-                over.set()
-                self._world.stop.set()
-                for each in running:
-                    with suppress(*([TargetFencedError] if until_cut_over else [])):
-                        each.result()
-                self._world.stop.clear()
-        self._world.log.take_outcomes()
-
-    def _extract_until(self, over: threading.Event) -> None:
-        while not over.is_set():
-            self._log(self._extracted())
-            self._world.log.take_outcomes()
-            self._world.log.repair()
+        expected = [TargetFencedError] if until_cut_over else []
+        with self._world.living(self.answer_once, *expected):
+            yield
 
     def begin_at_a_new_slot(self, lose: Callable[[], object]) -> None:
         """Drops the slot, lets ``lose`` commit what nobody will send, and goes on behind it under the next number."""

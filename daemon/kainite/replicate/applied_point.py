@@ -1,4 +1,4 @@
-"""Tells from the log whether everything up to a place of the source's WAL is in the target. Pure, but for the reading.
+"""Tells from the log whether everything up to a place of the source is in the target. Pure, but for the reading.
 
 The units come in the order of their commits (``uowOrder = dense``). So when a unit of the place, or of a later one, is
 committed in the target, each earlier transaction is in the log, and only those units are left to be waited for that the
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from kainite.capture.postgresql.transactions import commit_lsn_of
+from kainite.capture.places import commit_place_of
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import UnitStatus
 from kainite.log.views.latest_rows import read_latest_rows
@@ -50,29 +50,29 @@ class LogStanding:
         return waits if self.left else "the log has it, and it is applied"
 
 
-def standing(rows: Iterable[LogRow], lsn: int) -> LogStanding:
+def standing(rows: Iterable[LogRow], place: int) -> LogStanding:
     """Returns how far the log is with a place.
 
     Args:
         rows: the log's rows.
-        lsn: the commit LSN of a transaction of the source.
+        place: that of a transaction of the source (:mod:`kainite.capture.places`).
     """
     rows = list(rows)
-    there = [row for row in rows if row.id is not None and (commit_lsn_of(row.uow) or 0) >= lsn]
+    there = [row for row in rows if row.id is not None and (commit_place_of(row.uow) or 0) >= place]
     left = [row for row in rows if row.status not in _RESOLVED]
     stuck = tuple(f"{row.uow} ({row.status}: {row.cause})" for row in left if row.status in _STUCK)
     committed = any(row.status == UnitStatus.COMMITTED.value for row in there)
     return LogStanding(bool(there), committed, len(left), stuck)
 
 
-def read_standing(store: LogStore, partition: str, lsn: int) -> LogStanding:
+def read_standing(store: LogStore, partition: str, place: int) -> LogStanding:
     """Returns how far the log is with a place: reads the log's end, and all of it where the end says that all is done.
 
     Raises:
         LogError: the log cannot be read.
     """
-    latest = standing(read_latest_rows(store, partition, _LATEST), lsn)
-    return standing(read_present_rows(store, partition), lsn) if latest.is_done else latest
+    latest = standing(read_latest_rows(store, partition, _LATEST), place)
+    return standing(read_present_rows(store, partition), place) if latest.is_done else latest
 
 
 def stuck_units(store: LogStore, partition: str) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def binlog_point(
         SourceError: the source refused, is away, or a table was altered meanwhile.
     """
     with source_catalogue(ends) as (catalogue, database), closing(_Numbers(ends)) as numbers:
-        end = _end_of_binlog(catalogue)
+        end = end_of_binlog(catalogue)
         numbers.at(end)
         snapshots = begin(end)
         try:
@@ -92,7 +92,7 @@ def binlog_point(
 def number_now(ends: BinlogEnds) -> int:
     """Returns the number of the last transaction in the binlog; raises SourceError."""
     with source_catalogue(ends) as (catalogue, _), closing(_Numbers(ends)) as numbers:
-        return numbers.at(_end_of_binlog(catalogue))
+        return numbers.at(end_of_binlog(catalogue))
 
 
 @contextmanager
@@ -107,12 +107,17 @@ def offset_of(ends: BinlogEnds) -> BinlogOffset:
     return BinlogOffset.from_json(ends.offsets.load().start)
 
 
+def second_extractor(ends: BinlogEnds) -> MysqlExtractor:
+    """Returns an extractor beside that of the extraction, which writes nothing anywhere."""
+    return MysqlExtractor(replace(ends.source, heartbeat=None, journal=None))
+
+
 class _Numbers:
     """Numbers places of the binlog, one after the other."""
 
     def __init__(self, ends: BinlogEnds) -> None:
         self._offset = offset_of(ends)
-        self._extractor = MysqlExtractor(replace(ends.source, heartbeat=None, journal=None))
+        self._extractor = second_extractor(ends)
 
     def at(self, place: BinlogPlace) -> int:
         """Returns the number of the last transaction before a place; raises SourceError."""
@@ -130,6 +135,7 @@ def _check_tables(catalogue: MysqlSourceCatalogue, database: str, tables: Iterab
             raise SourceError(f"table {now.name} was altered meanwhile: start again")
 
 
-def _end_of_binlog(catalogue: MysqlSourceCatalogue) -> BinlogPlace:
+def end_of_binlog(catalogue: MysqlSourceCatalogue) -> BinlogPlace:
+    """Returns the place behind the last event; raises SourceError."""
     file, position = catalogue.rows("SHOW MASTER STATUS")[0][:2]
     return BinlogPlace(str(file), int(position))

@@ -104,12 +104,23 @@ def set_forward(source: psycopg.Connection, target: psycopg.Connection, pairs: S
     for pair in pairs:
         if pair.target is None:
             continue
-        wanted, present = _place(source, pair.source), _place(target, pair.target)
-        shape: Any = target.execute(_SHAPE, (pair.target,)).fetchone()
-        if wanted != present if shape[1] else present.is_behind(wanted, shape[0]):
-            target.execute("SELECT setval(%s::regclass, %s, %s)", (pair.target, wanted.last, wanted.called))
+        if set_one_forward(target, pair.target, _place(source, pair.source)):
             done.append(pair.target)
     return done
+
+
+def set_one_forward(target: psycopg.Connection, name: str, wanted: SequencePlace) -> bool:
+    """Sets a sequence of the target to a place, unless it is there or beyond; returns whether it was set.
+
+    Raises:
+        psycopg.Error: the target refused.
+    """
+    present = _place(target, name)
+    shape: Any = target.execute(_SHAPE, (name,)).fetchone()
+    if not (wanted != present if shape[1] else present.is_behind(wanted, shape[0])):
+        return False
+    target.execute("SELECT setval(%s::regclass, %s, %s)", (name, wanted.last, wanted.called))
+    return True
 
 
 def _in_target(target: psycopg.Connection, row: Any) -> tuple[bool, str | None]:

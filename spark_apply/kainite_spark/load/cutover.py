@@ -21,7 +21,7 @@ Invariants:
 =====================================  =================================================================================
 killed                                 then
 =====================================  =================================================================================
-before the sequences                   nothing has changed; a marker is a unit without changes, the watch's slot ends
+before the sequences                   nothing has changed; a marker is a unit without changes, the watch ends with it
 between sequences and the last         sequences of the target are ahead, which does no harm: they are set again
 transaction
 in the last transaction                it is rolled back, or it has committed and the target is cut over
@@ -42,15 +42,12 @@ from typing import Final, Protocol
 import psycopg
 
 from kainite.base.errors import TargetError
-from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
-from kainite.capture.postgresql.quiet_source import QuietSource, watching
-from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.applied_point import LogStanding
-from kainite.replicate.ends import ReplicaEnds, both_sessions, target_session
+from kainite.replicate.ends import target_session
 from kainite.replicate.findings import some_names
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger
-from kainite.replicate.sequences import paired, set_forward
+from kainite_spark.load.cutover_source import CutOverSource, SourceWatch
 from kainite_spark.targets.hooks import Hook
 from kainite_spark.targets.postgresql.hook_switch import switch_on, switched_off
 from kainite_spark.targets.postgresql.loaded_tables import loaded_relations, others_apply
@@ -74,7 +71,7 @@ class CutOverDone:
     """A cut-over.
 
     Attributes:
-        position: the source's LSN up to which everything is in the target.
+        position: the source's place up to which everything is in the target.
         sequences: the target's sequences that were set.
         triggers: the triggers and rules that were switched on.
         still_off: those that stay switched off for the apply job of another log.
@@ -91,20 +88,18 @@ class CutOver:
     """Cuts a live target over.
 
     Attributes:
-        ends: source and target.
-        log: reads how far the log is with a commit LSN of the source.
+        source: the source.
+        log: reads how far the log is with a place of the source.
         stop: set to give up; the target is live then.
         tell: called with the place that is waited for, and how far the log is.
         wait: seconds to wait until everything is applied.
-        lock_wait: seconds to wait for open transactions of the source.
     """
 
-    ends: ReplicaEnds
+    source: CutOverSource
     log: Callable[[int], LogStanding]
     stop: WaitingEvent
     tell: Callable[[str, LogStanding], None]
     wait: float
-    lock_wait: float = LOCK_WAIT_S
 
     def run(self) -> CutOverDone | None:
         """Cuts over; returns None where it was stopped.
@@ -113,32 +108,32 @@ class CutOver:
             SourceError: somebody writes in the source, a transaction is open for too long, or the source has ended.
             TargetError: the target is not live, not all units are applied in time, some are failed, or a load runs.
         """
-        with target_session(self.ends.target, "kainite cutover") as connection:
-            ledger = LoadLedger(connection, self.ends.log_partition)
+        log_partition = self.source.ends.log_partition
+        with target_session(self.source.ends.target, "kainite cutover") as connection:
+            ledger = LoadLedger(connection, log_partition)
             load = ledger.found()
             if load is None or load.state is not LoadState.LIVE:
                 raise TargetError("the target is not live, so it cannot be cut over: kainite replicate status")
-            with watching(self.ends.source, self.lock_wait) as watch:
+            with self.source.watching() as watch:
                 position = self._applied(watch)
                 if position is None:
                     return None
-                with both_sessions(self.ends) as (source, target):
-                    sequences = set_forward(source, target, paired(source, target))
-                triggers = ledger.cut_over(partial(_last, watch, self.ends.log_partition))
+                sequences = self.source.set_sequences()
+                triggers = ledger.cut_over(partial(_last, watch, log_partition))
             still_off = tuple(map(str, switched_off(connection)))
-        return CutOverDone(format_lsn(position), tuple(sequences), tuple(map(str, triggers)), still_off)
+        return CutOverDone(self.source.shown(position), tuple(sequences), tuple(map(str, triggers)), still_off)
 
-    def _applied(self, watch: QuietSource) -> int | None:
-        """Waits until all that has committed is applied; returns the LSN up to which it is, None where stopped."""
+    def _applied(self, watch: SourceWatch) -> int | None:
+        """Waits until all that has committed is applied; returns the place up to which it is, None where stopped."""
         marker, marked = watch.mark(), time.monotonic()
         limit = marked + self.wait
-        while not (found := self.log(marker.commit_lsn)).is_done:
+        while not (found := self.log(marker)).is_done:
             if found.stuck:
                 raise TargetError(_stuck(found))
-            self.tell(format_lsn(marker.commit_lsn), found)
+            self.tell(self.source.shown(marker), found)
             if time.monotonic() > limit:
                 raise TargetError(
-                    f"after {self.wait:.0f} s not everything up to {format_lsn(marker.commit_lsn)} is applied: {found}."
+                    f"after {self.wait:.0f} s not everything up to {self.source.shown(marker)} is applied: {found}."
                     " kainite status tells why; start the cut-over again when that is mended"
                 )
             if self.stop.wait(LOOK_S):
@@ -146,10 +141,10 @@ class CutOver:
             watch.look()
             if time.monotonic() > marked + MARK_AGAIN_S:
                 marker, marked = watch.mark(), time.monotonic()
-        return marker.commit_lsn
+        return marker
 
 
-def _last(watch: QuietSource, log_partition: str, target: psycopg.Connection) -> list[Hook]:
+def _last(watch: SourceWatch, log_partition: str, target: psycopg.Connection) -> list[Hook]:
     """Looks at the source for the last time, then switches the target's triggers on; returns them."""
     watch.look()
     own = loaded_relations(target, log_partition) if others_apply(target, log_partition) else None

@@ -22,6 +22,7 @@ from kainite.settings import ApplySettings, TargetTriggers
 from kainite.uow.catalogue.reflection import reflect
 from kainite_spark.load import cutover
 from kainite_spark.load.cutover import CutOver, CutOverDone
+from kainite_spark.load.cutover_source import PostgresCutOverSource
 from kainite_spark.targets.opening import open_target
 from support.replica import Replica, replica
 from support.replicas import LOG, Loading
@@ -73,7 +74,8 @@ class Followed:
             (meanwhile or self.catch_up)()
 
         log = partial(read_standing, self.made.store, "0")
-        return CutOver(self.world.ends, log, threading.Event(), tell, wait, lock_wait=0.5).run()
+        source = PostgresCutOverSource(self.world.ends, lock_wait=0.5)
+        return CutOver(source, log, threading.Event(), tell, wait).run()
 
     def catch_up(self) -> None:
         self.made.catch_up(1)
@@ -267,5 +269,8 @@ def test_a_stop_leaves_the_replica_as_it_was(source: SourceSlot, postgres: str) 
         stop = threading.Event()
         stop.set()
         waits = LogStanding(collected=False, applied=False, left=0, stuck=())
-        assert CutOver(replica.world.ends, lambda _: waits, stop, lambda *_: None, 60.0).run() is None
+        assert (
+            CutOver(PostgresCutOverSource(replica.world.ends), lambda _: waits, stop, lambda *_: None, 60.0).run()
+            is None
+        )
         assert replica.state() is LoadState.LIVE

@@ -25,6 +25,7 @@ from kainite.replicate.preparation import look, write
 from kainite.settings import ApplySettings, Settings, TargetTriggers
 from kainite_demo.postgres_server import programs
 from kainite_spark.load.cutover import CutOver
+from kainite_spark.load.cutover_source import PostgresCutOverSource
 from support.comparisons import compared
 from support.replica import Replica
 from support.replicas import InlineSteps, Loading
@@ -142,9 +143,8 @@ def test_from_an_empty_target_to_a_database_that_is_written(
                 assert [compared(world.ends).verdict for _ in range(3)] == ["equal"] * 3
             shop.close()
             world.in_source(f"ALTER DATABASE {source.slot} SET default_transaction_read_only = on")
-            done = CutOver(
-                world.ends, partial(read_standing, made.store, "0"), threading.Event(), lambda *_: None, wait=60.0
-            ).run()
+            log = partial(read_standing, made.store, "0")
+            done = CutOver(PostgresCutOverSource(world.ends), log, threading.Event(), lambda *_: None, 60.0).run()
         assert made.failed() == {}
     finally:
         made.close()

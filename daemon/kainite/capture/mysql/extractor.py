@@ -132,17 +132,29 @@ class MysqlExtractor:
         Raises:
             SourceError: the source broke, or sends nothing up to the place.
         """
+        for _ in self.records_up_to(start, place):
+            pass
+        return self._units.number
+
+    def records_up_to(self, start: BinlogOffset, place: BinlogPlace) -> Iterator[bytes]:
+        """Yields the records of the transactions before a place that were not given yet, and of no other.
+
+        Args:
+            start: an offset before the place, the same for each call.
+            place: the end of a transaction.
+
+        Raises:
+            SourceError: the source broke, or sends nothing up to the place.
+        """
         source = self._opened(start)
         heard = time.monotonic()
         while (now := source.stream.place) is None or now.is_before(place):
             # A place may also be reached by what the server says while it has no event.
             if (found := source.stream.receive(_LONGEST)) is not None:
                 heard = time.monotonic()
-                for _ in self._records(source, *found, []):
-                    pass
+                yield from self._records(source, *found, [])
             elif time.monotonic() > heard + SILENT_S:
                 raise SourceError(f"the source server has sent its binlog up to {now}, and not up to {place}")
-        return self._units.number
 
     def close(self) -> None:
         if self._source is not None:

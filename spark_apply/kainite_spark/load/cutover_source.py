@@ -1,0 +1,147 @@
+"""What a cut-over needs of its source, whatever kind of database that is; and PostgreSQL and MariaDB as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from kainite.base.errors import SourceError
+from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
+from kainite.capture.postgresql.quiet_source import QuietSource, watching
+from kainite.capture.postgresql.replication_frames import format_lsn
+from kainite.replicate.binlog_closing import look_at_binlog_writers
+from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.binlog_sequences import counted_columns, look_at_counted, set_counted
+from kainite.replicate.binlog_watch import watching_binlog
+from kainite.replicate.ends import LoadEnds, ReplicaEnds, both_sessions, target_session
+from kainite.replicate.findings import CheckFinding, wrong
+from kainite.replicate.sequences import look_at_sequences, paired, set_forward
+from kainite.replicate.slot import found_slot, problem_of
+from kainite.replicate.source_closing import look_at_writers
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.load.binlog_copy import BinlogCopySource
+
+
+class SourceWatch(Protocol):
+    """Sees each change in the source from a point on."""
+
+    def mark(self) -> int:
+        """Commits a transaction without changes; returns its place, when nothing before it has changed anything.
+
+        Raises:
+            SourceError: somebody writes, or the source takes no such transaction.
+        """
+
+    def look(self) -> None:
+        """Looks at all that has committed since the last look; raises SourceError where somebody has written."""
+
+
+class CutOverSource(Protocol):
+    """A source whose replica is to be cut over."""
+
+    @property
+    def ends(self) -> LoadEnds:
+        """Returns source and target."""
+
+    def look(self) -> Iterator[CheckFinding]:
+        """Yields what of the source is in the way; raises SourceError."""
+
+    def watching(self) -> AbstractContextManager[SourceWatch]:
+        """Watches the source from a new point on, inside the ``with``; raises SourceError."""
+
+    def set_sequences(self) -> list[str]:
+        """Sets the target's sequences to where those of the source stand; returns those that were set."""
+
+    def shown(self, place: int) -> str:
+        """Returns a marker's place as people read it."""
+
+    @property
+    def farewell(self) -> str:
+        """Returns what is left to be done at the source afterwards; empty where nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresCutOverSource:
+    """Implements :class:`CutOverSource` with a temporary slot.
+
+    Attributes:
+        ends: source and target.
+        lock_wait: seconds to wait for open transactions.
+    """
+
+    ends: ReplicaEnds
+    lock_wait: float = LOCK_WAIT_S
+
+    def look(self) -> Iterator[CheckFinding]:
+        with both_sessions(self.ends) as (source, target):
+            yield from look_at_writers(source)
+            if problem := problem_of(found_slot(source, self.ends.source.slot), self.ends.source.slot):
+                yield wrong("slot", problem, "kainite replicate load --anew, with a new slot")
+            yield from look_at_sequences(paired(source, target))
+
+    @contextmanager
+    def watching(self) -> Iterator[_MarkedSource]:
+        with watching(self.ends.source, self.lock_wait) as watch:
+            yield _MarkedSource(watch)
+
+    def set_sequences(self) -> list[str]:
+        with both_sessions(self.ends) as (source, target):
+            return set_forward(source, target, paired(source, target))
+
+    def shown(self, place: int) -> str:
+        return format_lsn(place)
+
+    @property
+    def farewell(self) -> str:
+        return f"SELECT pg_drop_replication_slot('{self.ends.source.slot}')"
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkedSource:
+    """Implements :class:`SourceWatch`."""
+
+    watch: QuietSource
+
+    def mark(self) -> int:
+        return self.watch.mark().commit_lsn
+
+    def look(self) -> None:
+        self.watch.look()
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogCutOverSource:
+    """Implements :class:`CutOverSource` with the binlog.
+
+    Attributes:
+        ends: source and target.
+        catalogue: the target's tables.
+    """
+
+    ends: BinlogEnds
+    catalogue: Catalogue
+
+    def look(self) -> Iterator[CheckFinding]:
+        yield from look_at_binlog_writers(self.ends)
+        try:
+            BinlogCopySource(self.ends).check()
+        except SourceError as error:
+            yield wrong("binlog", str(error), "kainite replicate load --anew, behind a new offset")
+        yield from look_at_counted(counted_columns(self.ends, self.catalogue))
+
+    def watching(self) -> AbstractContextManager[SourceWatch]:
+        return watching_binlog(self.ends)
+
+    def set_sequences(self) -> list[str]:
+        columns = counted_columns(self.ends, self.catalogue).columns
+        with target_session(self.ends.target) as target:
+            return set_counted(target, columns)
+
+    def shown(self, place: int) -> str:
+        return f"transaction {place}"
+
+    @property
+    def farewell(self) -> str:
+        return ""

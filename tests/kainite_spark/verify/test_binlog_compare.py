@@ -1,0 +1,219 @@
+"""Compares a MariaDB source with its PostgreSQL target while both live: what differs is found, and nothing else is."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kainite.base.errors import SourceError
+from kainite.capture.mysql import same_place, snapshot_tables
+from kainite.replicate.verify_report import ShownValues, VerifyReport
+from kainite_spark.verify.binlog_compare import BinlogCompareSource
+from support.binlog_loading import BinlogLoading, Following, binlog_loading, following
+from support.comparisons import compared_by
+from support.mariadb_source import session, source_database
+from support.names import unique
+
+SOURCE = (
+    "SET time_zone = '+00:00'",
+    "CREATE TABLE customer (id INT PRIMARY KEY, name VARCHAR(40), balance DECIMAL(12,4), since TIMESTAMP(3) NULL,"
+    " note VARBINARY(20), weight DOUBLE, open TIME(2), about JSON, flags BIT(4), small FLOAT, member TINYINT(1),"
+    " told DATETIME(6), born DATE, address INET6)",
+    "INSERT INTO customer SELECT seq, CONCAT('customer ', seq), seq / 4, FROM_UNIXTIME(1700000000 + seq * 3600),"
+    ' UNHEX(MD5(seq)), seq / 7, SEC_TO_TIME(seq * 100), CONCAT(\'{"b": \', seq, \'.50, "a": [1e2, "x"]}\'), seq % 16,'
+    " seq / 3, seq % 2, FROM_UNIXTIME(1700000000 + seq / 8), '2024-02-29' + INTERVAL seq DAY, '::ffff:1.2.3.4'"
+    " FROM seq_1_to_1500",
+    "INSERT INTO customer (id) VALUES (0)",
+    "CREATE TABLE word (word VARCHAR(20) COLLATE utf8mb4_general_ci, `per cent%` BIGINT UNSIGNED, n INT,"
+    " PRIMARY KEY (word, `per cent%`))",
+    "INSERT INTO word SELECT CONCAT(ELT(1 + seq % 4, 'a', 'B', 'ä', 'Z '), seq), 18446744073709551615 - seq, seq"
+    " FROM seq_1_to_1500",
+    "ANALYZE TABLE customer, word",
+)
+TARGET = (
+    "CREATE TABLE customer (id int PRIMARY KEY, name text, balance numeric(14,6), since timestamptz, note bytea,"
+    " weight float8, open interval, about jsonb, flags bit(4), small real, member boolean, told timestamp, born date,"
+    " address inet)",
+    'CREATE TABLE word (word text, "per cent%" numeric(20), n bigint, PRIMARY KEY (word, "per cent%"))',
+)
+DAMAGES = {
+    "a changed byte": ("note = set_byte(note, 3, get_byte(note, 3) # 1)", "note"),
+    "a truncated text": ("name = left(name, -1)", "name"),
+    "a rounded numeric": ("balance = round(balance, 1)", "balance"),
+    "a rounded float": ("weight = weight::real", "weight"),
+    "a smaller float": ("small = small - small / 1000000", "small"),
+    "a wrong time zone": ("since = since + interval '2 h'", "since"),
+    "a wrong hour": ("told = told - interval '1 h'", "told"),
+    "a wrong day": ("born = born + 1", "born"),
+    "a time without its fraction": ("open = open + interval '0.01 s'", "open"),
+    "an empty text for NULL": ("note = ''", "note"),
+    "a text for a number": ("about = jsonb_set(about, '{b}', to_jsonb(about ->> 'b'))", "about"),
+    "another number": ("about = jsonb_set(about, '{a,0}', '100.1')", "about"),
+    "a bit": ("flags = ~flags", "flags"),
+    "the other truth": ("member = NOT member", "member"),
+    "another address": ("address = '::1'", "address"),
+}
+
+
+@pytest.fixture
+def world(
+    mariadb_source_server: str, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[BinlogLoading]:
+    monkeypatch.setattr(snapshot_tables, "RANGE_BYTES", 64 * 1024)
+    monkeypatch.setattr(same_place, "has_xa", lambda _: False)  # other tests of the server may have
+    with (
+        source_database(mariadb_source_server) as source,
+        binlog_loading(source, postgres, tmp_path, SOURCE, TARGET) as made,
+    ):
+        yield made
+
+
+@contextmanager
+def living(world: BinlogLoading) -> Iterator[Following]:
+    """Loads the target, and lets changes follow."""
+    world.load()
+    with following(world) as follower, follower.living():
+        yield follower
+
+
+def compared(world: BinlogLoading, **more: object) -> VerifyReport:
+    return compared_by(BinlogCompareSource(world.ends), **more)
+
+
+def found_in(report: VerifyReport) -> set[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]]]:
+    """Returns the rows of a report, each with how it differs, its key, and the columns that do."""
+    return {(row.how.value, row.table, tuple(row.key.items()), row.columns) for row in report.rows}
+
+
+def test_each_damage_is_found_to_the_row(world: BinlogLoading) -> None:
+    with living(world) as follower:
+        world.in_source(
+            "INSERT INTO customer (id, name) VALUES (-7, 'ü \\t\\n')", "DELETE FROM word WHERE n = 5",
+            "UPDATE customer SET weight = 1e300, small = 1.4e-45, balance = -0.5 WHERE id = 1",
+        )  # fmt: skip
+        clean = compared(world)
+        assert (clean.verdict, clean.rows, clean.units) == ("equal", (), ())
+        assert {table.table: table.rows_source for table in clean.tables} == {
+            "public.customer": 1502, "public.word": 1499,
+        }  # fmt: skip
+        assert clean.position.startswith("transaction ")
+        numbers = range(101, 101 + len(DAMAGES))
+        for number, (damage, _) in zip(numbers, DAMAGES.values(), strict=True):
+            world.in_target(f"UPDATE customer SET {damage} WHERE id = {number}")
+        world.in_target(
+            "UPDATE customer a SET name = b.name FROM customer b WHERE (a.id, b.id) IN ((5, 6), (6, 5))",
+            "INSERT INTO word VALUES ('zz', 1, 2)", "DELETE FROM word WHERE n = 44", "DELETE FROM customer WHERE id = 0"
+        )  # fmt: skip
+        report = compared(world)
+        assert follower.failed() == {}
+    changed = {("changed", "public.customer", (("id", str(number)),), (column,))
+               for number, (_, column) in zip(numbers, DAMAGES.values(), strict=True)}  # fmt: skip
+    words, (wide,) = ("word", "per cent%", "n"), [row.columns for row in report.rows if row.key == {"id": "0"}]
+    assert len(wide) == 14
+    assert found_in(report) == changed | {
+        ("changed", "public.customer", (("id", "5"),), ("name",)),
+        ("changed", "public.customer", (("id", "6"),), ("name",)),
+        ("missing", "public.customer", (("id", "0"),), wide),
+        ("extra", "public.word", (("word", "zz"), ("per cent%", "1")), words),
+        ("missing", "public.word", (("word", "a44"), ("per cent%", "18446744073709551571")), words),
+    }  # fmt: skip
+    assert report.verdict == "different"
+    shown = {row.key.get("id"): row for row in report.rows}
+    assert (shown["102"].source, shown["102"].target) == (("customer 102",), ("customer 10",))
+    assert sum(table.different for table in report.tables) == len(DAMAGES) + 5
+    assert "customer 102" not in "".join(report.lines(ShownValues.MASKED))
+
+
+def test_rows_of_units_that_are_not_applied_are_known_and_hide_no_other(world: BinlogLoading) -> None:
+    with living(world) as follower:
+        world.in_target("ALTER TABLE customer ADD CHECK (id <> 9 OR name <> 'refused')")
+        with closing(session(world.ends.source.url)) as writer:
+            writer.begin()
+            writer.query("UPDATE customer SET name = 'refused' WHERE id = 9")
+            writer.query("UPDATE word SET n = 0 WHERE n = 3")
+            writer.commit()
+        world.in_source("UPDATE customer SET name = 'later' WHERE id = 9")
+        found = compared(world)
+        world.in_target("UPDATE customer SET name = 'damaged' WHERE id IN (11, 12)")
+        damaged = compared(world, most_rows=1)
+        assert len(follower.failed()) == 2
+    assert [(unit.status, unit.tables) for unit in found.units] == [
+        ("failed", ("customer", "word")),
+        ("blocked", ("customer",)),
+    ]
+    assert found.verdict == "known"
+    assert sorted((row.table, row.why.value) for row in found.rows) == [
+        ("public.customer", "known"), ("public.word", "known"),
+    ]  # fmt: skip
+    assert damaged.verdict == "different"
+    assert [(table.different, table.known) for table in damaged.tables] == [(2, 1), (0, 1)]
+    assert [row.why.value for row in damaged.rows] == ["different"]
+
+
+def compare_under_load(world: BinlogLoading, times: int) -> None:
+    """Compares while transactions change both tables in the source; every comparison must find both sides equal."""
+    over = threading.Event()
+    with living(world) as follower, ThreadPoolExecutor(2) as pool:
+        writing = [pool.submit(write, world.ends.source.url, seed, over) for seed in range(2)]
+        try:
+            reports = [compared(world) for _ in range(times)]
+        finally:
+            over.set()
+        written = sum(each.result() for each in writing)
+        assert not [cause for cause in follower.failed().values() if not cause.startswith("in progress")]
+    assert [(report.verdict, report.rows) for report in reports] == [("equal", ())] * times
+    assert len({report.position for report in reports}) == times
+    assert written > times
+
+
+def write(url: str, seed: int, over: threading.Event) -> int:
+    """Changes rows of both tables until it is told to end; returns in how many transactions."""
+    chance, count = random.Random(seed), 0
+    with closing(session(url)) as connection:
+        connection.query("SET innodb_lock_wait_timeout = 20")
+        while not over.is_set():
+            one, other = sorted(chance.sample(range(1, 1500), 2))
+            connection.begin()
+            connection.query(f"UPDATE customer SET balance = balance - 1 WHERE id = {one}")
+            connection.query(f"UPDATE customer SET balance = balance + 1, weight = RAND() WHERE id = {other}")
+            new = 2000 + 2 * count + seed
+            connection.query(f"DELETE FROM customer WHERE id = {new - 8}")
+            connection.query(f"INSERT INTO customer (id, small, name) VALUES ({new}, RAND(), 'new')")
+            connection.query(f"INSERT INTO word VALUES ('w{seed}', {count}, {count})")
+            connection.commit()
+            count += 1
+            over.wait(0.01)
+    return count
+
+
+def test_nothing_is_found_while_both_sides_live(world: BinlogLoading) -> None:
+    compare_under_load(world, 4)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_nothing_is_found_in_a_hundred_comparisons(world: BinlogLoading) -> None:
+    compare_under_load(world, 100)
+
+
+def test_a_source_that_takes_no_heartbeat_says_which_right_is_missing(world: BinlogLoading) -> None:
+    url, name = world.ends.source.url, unique("reader").replace("-", "_")
+    database = url.split("/")[3].split("?")[0]
+    world.in_source(
+        f"CREATE USER {name}@localhost", f"GRANT SELECT ON {database}.* TO {name}@localhost",
+        f"GRANT REPLICATION SLAVE, BINLOG MONITOR, RELOAD ON *.* TO {name}@localhost",
+    )  # fmt: skip
+    poor = replace(world.ends, source=replace(world.ends.source, url=url.replace("root@", f"{name}@")))
+    with living(world):
+        with pytest.raises(SourceError, match="GRANT CREATE, SELECT, INSERT, UPDATE ON its database's kainite_heart"):
+            compared(BinlogLoading(poor))
+        world.in_source(f"GRANT CREATE, SELECT, INSERT, UPDATE ON {database}.kainite_heartbeat TO {name}@localhost")
+        assert compared(BinlogLoading(poor), only=["word"]).verdict == "equal"
+    world.in_source(f"DROP USER {name}@localhost")
