@@ -57,7 +57,8 @@ def _others(source: MysqlSourceCatalogue, database: str) -> Iterator[CheckFindin
 
 def _prepared(source: MysqlSourceCatalogue) -> Sequence[str]:
     """Returns the names of XA transactions that are prepared, of whatever database."""
-    return [str(row[-1]) for row in source.rows("XA RECOVER")]
+    names = [row[-1] for row in source.rows("XA RECOVER")]
+    return [name.decode(errors="replace") if isinstance(name, bytes) else str(name) for name in names]
 
 
 def _own_rights(source: MysqlSourceCatalogue, database: str) -> Iterator[CheckFinding]:
