@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from kainite.capture.mysql.command import PROGRAM
 from kainite.cli.main import main
+from kainite.store.dynamodb import DynamoDBStore
 from support.mariadb_source import execute, source_database
 from support.names import unique
 from support.replicas import run
@@ -110,14 +111,31 @@ def test_what_is_wrong_is_told_with_what_mends_it(file: Path, database: str, pos
     assert "the load cannot begin: " in told
 
 
-@pytest.mark.parametrize(
-    "words", [("replicate", "add", "item"), ("replicate", "reload", "item"), ("replicate", "cutover"), ("verify",)]
-)
+@pytest.mark.parametrize("words", [("replicate", "add", "item"), ("replicate", "reload", "item")])
 def test_what_postgresql_alone_has_is_refused_in_one_line(file: Path, words: tuple[str, ...]) -> None:
     code, told = kainite(*words, "-p", str(file))
     assert code == 1
     assert f"extractorName runs {PROGRAM}, and this takes PostgreSQL sources alone" in told
     assert len(told.strip().splitlines()) == 1
+
+
+def test_what_is_in_the_way_of_a_cut_over_is_told_and_no_row_is_repaired(
+    file: Path, postgres: str, dynamodb: Any, moto_endpoint: str
+) -> None:
+    log = unique("log")
+    DynamoDBStore(dynamodb, log).create()
+    settings = file.read_text().replace("logTableName=log\n", f"logTableName={log}\n")
+    file.write_text(f"{settings}dynamoDBEndpoint={moto_endpoint}\n")
+    run(postgres, *TARGET)
+    code, told = kainite("replicate", "cutover", "-p", str(file), "--json")
+    found = json.loads(told)
+    assert (code, found["ready"]) == (1, False)
+    wrong = {one["about"]: one for one in found["findings"] if one["verdict"] == "wrong"}
+    assert wrong.keys() - {"sessions"} == {"source", "binlog", "target"}  # other tests may have prepared transactions
+    assert wrong["source"]["mend"].startswith("SET GLOBAL read_only = 1")
+    assert "shop.offset" in wrong["binlog"]["found"]
+    code, told = kainite("verify", "-p", str(file), "--repair", "--yes")
+    assert (code, "--repair takes PostgreSQL sources alone: from MariaDB load" in told) == (1, True)
 
 
 def test_a_target_of_another_kind_is_refused(file: Path, database: str) -> None:

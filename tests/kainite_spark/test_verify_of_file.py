@@ -14,6 +14,8 @@ import pytest
 
 from kainite import settings
 from kainite.base.errors import SettingsError, SparkUnavailableError, StoppedError, TargetError
+from kainite.capture.mysql import same_place
+from kainite.capture.mysql.command import PROGRAM as BINLOG_PROGRAM
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.operations.carrying_out import Operations
@@ -24,6 +26,8 @@ from kainite.settings import Settings
 from kainite_spark.verify.job import VerifyProgress
 from kainite_spark.verify.runners import ThreadItems
 from kainite_spark.verify_of_file import SMALL_BYTES, FileComparison, RepeatedFileComparison, _Runners, _Told
+from support.binlog_loading import binlog_loading, following
+from support.mariadb_source import source_database
 from support.pgbouncer import pgbouncer
 from support.postgresql_source import source
 from support.replica import replica
@@ -116,6 +120,32 @@ def test_two_comparisons_of_a_log_exclude_each_other(source: SourceSlot, postgre
         VerifyLedger(connection, LOG).begin()
         with pytest.raises(TargetError, match="another kainite verify of log/0 runs"):
             repeated(configured(source, postgres, tmp_path)).compare()
+
+
+def test_a_mariadb_source_is_compared_and_never_repaired(
+    mariadb_source_server: str, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(same_place, "has_xa", lambda _: False)  # other tests of the server may have
+    tables = ["CREATE TABLE account (id int PRIMARY KEY, owner text)", "CREATE TABLE more (id int PRIMARY KEY)"]
+    with (
+        source_database(mariadb_source_server) as url,
+        binlog_loading(url, postgres, tmp_path, tables, tables) as world,
+        following(world) as follower,
+        follower.living(),
+        ExitStack() as opened,
+    ):
+        options = {"extractorName": f"{BINLOG_PROGRAM} --source {url!r}", "extractorOffsetFile": "offset"}
+        made = configured(NOWHERE, postgres, tmp_path, streamName="stream", **options)
+        world.in_source("INSERT INTO account VALUES (1, 'one'), (2, 'two')")
+        found = comparison(made, opened)
+        assert found.run(10).verdict == "equal"
+        found.connection.close()  # which holds the comparisons' lock
+        world.in_target("UPDATE account SET owner = 'else' WHERE id = 2")
+        report = repeated(made).compare()
+        assert (report.verdict, report.tables[0].changed) == ("different", 1)
+        with pytest.raises(SettingsError, match="load the tables anew"):
+            found.repairable()
+        assert repeated(made).age() is not None
 
 
 def test_a_comparison_that_is_stopped_has_no_result(source: SourceSlot, postgres: str, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from kainite.replicate.ledger import LoadState
 from kainite.settings import ApplySettings, TargetTriggers
 from kainite_spark.load.cutover import CutOver, CutOverDone
 from kainite_spark.load.cutover_source import BinlogCutOverSource, PostgresCutOverSource
+from kainite_spark.load.snapshot_readers import SnapshotReaders
 from kainite_spark.targets.opening import open_target
 from support.binlog_loading import BinlogLoading, Following, binlog_loading, following
 from support.mariadb_source import execute, source_database
@@ -62,17 +63,23 @@ class FollowedBinlog:
 
 
 @pytest.fixture
-def replica(mariadb_source_server: str, postgres: str, tmp_path: Path) -> Iterator[FollowedBinlog]:
+def world(mariadb_source_server: str, postgres: str, tmp_path: Path) -> Iterator[BinlogLoading]:
     with (
         source_database(mariadb_source_server) as url,
-        binlog_loading(url, postgres, tmp_path, SOURCE, TARGET) as world,
+        binlog_loading(url, postgres, tmp_path, SOURCE, TARGET) as made,
     ):
-        opened = open_target(postgres, tables_of(postgres), apply=OFF)
-        opened.prepare(LOG, tables_of(postgres))
-        opened.close()
-        world.load()
-        with following(world, OFF) as follower:
-            yield FollowedBinlog(world, follower)
+        yield made
+
+
+@pytest.fixture
+def replica(world: BinlogLoading) -> Iterator[FollowedBinlog]:
+    url = world.ends.target
+    opened = open_target(url, tables_of(url), apply=OFF)
+    opened.prepare(LOG, tables_of(url))
+    opened.close()
+    world.load(SnapshotReaders(1))
+    with following(world, OFF) as follower:
+        yield FollowedBinlog(world, follower)
 
 
 @contextmanager
@@ -118,9 +125,8 @@ def test_who_still_writes_is_named_and_a_cut_over_that_ended_is_started_again(re
     assert told
 
 
-def test_what_is_in_the_way_is_told_with_what_mends_it(replica: FollowedBinlog) -> None:
-    world, name = replica.world, unique("reader").replace("-", "_")
-    url = world.ends.source.url
+def test_what_is_in_the_way_is_told_with_what_mends_it(world: BinlogLoading) -> None:
+    name, url = unique("reader").replace("-", "_"), world.ends.source.url
     database = url.split("/")[3].split("?")[0]
     execute(
         url, f"CREATE USER {name}@localhost", f"GRANT SELECT ON {database}.* TO {name}@localhost",
