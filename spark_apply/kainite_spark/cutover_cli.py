@@ -16,9 +16,9 @@ from kainite.aws import clients as aws
 from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
+from kainite.replicate.any_ends import any_ends_of
 from kainite.replicate.applied_point import LogStanding, read_standing, stuck_units
 from kainite.replicate.binlog_ends import BinlogEnds
-from kainite.replicate.configured_ends import any_ends_of
 from kainite.replicate.ends import LoadEnds, target_session
 from kainite.replicate.findings import CheckFinding, fine, is_ready, some_names, wrong
 from kainite.replicate.ledger import LoadState

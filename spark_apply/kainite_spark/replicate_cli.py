@@ -26,7 +26,7 @@ from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
 from kainite.replicate.binlog_ends import BinlogEnds, binlog_ends_of, has_binlog_source
 from kainite.replicate.binlog_preparation import look_at_binlog, write_offset
-from kainite.replicate.configured_ends import any_ends_of
+from kainite.replicate.configured_ends import ends_of
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, target_session
 from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import LoadState
@@ -131,7 +131,7 @@ def load(properties: Path, anew: bool, as_json: bool) -> int:
       kainite replicate load -p shop.properties --json     progress as lines of JSON
     """
     configured = settings.load(properties, needs=("applicationName",))
-    ends = any_ends_of(configured)
+    ends = _ends_of(configured)
     stop = threading.Event()
     told = partial(tell, as_json=as_json)
     try:
@@ -155,7 +155,7 @@ def status(properties: Path, as_json: bool) -> int:
     Examples:
       kainite replicate status -p shop.properties
     """
-    found = status_at(any_ends_of(settings.load(properties, needs=("applicationName",))))
+    found = status_at(_ends_of(settings.load(properties, needs=("applicationName",))))
     if as_json:
         say_json(found.as_json(), indent=True)
     else:
@@ -163,8 +163,12 @@ def status(properties: Path, as_json: bool) -> int:
     return 0 if found.consistent else 1
 
 
+def _ends_of(configured: Settings) -> ReplicaEnds | BinlogEnds:
+    return binlog_ends_of(configured) if has_binlog_source(configured) else ends_of(configured)
+
+
 def _look(configured: Settings) -> list[CheckFinding]:
-    ends = any_ends_of(configured)
+    ends = _ends_of(configured)
     found = look_at_binlog(configured, ends) if isinstance(ends, BinlogEnds) else preparation.look(configured)
     return [*found, *look_at_hooks(configured, ends)]
 

@@ -17,13 +17,13 @@ from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.cli.terminal import say
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
+from kainite.replicate.any_ends import any_ends_of
 from kainite.replicate.binlog_ends import BinlogEnds
-from kainite.replicate.configured_ends import any_ends_of
 from kainite.replicate.ends import ReplicaEnds, target_session
 from kainite.replicate.ends_compared import tables_to_compare
 from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.repair import Repair, RepairOutcome
-from kainite.replicate.session_checks import check_target_sessions, look_at_sessions
+from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.verify_ledger import VerifyLedger, latest_outcome
 from kainite.replicate.verify_report import RowReport, VerifyReport
 from kainite.settings import Settings, UowOrder
@@ -32,6 +32,7 @@ from kainite_spark.cli import stopping
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
 from kainite_spark.driver.spark_items import SparkItems
+from kainite_spark.load.binlog_copy import BinlogCopySource
 from kainite_spark.verify.binlog_compare import BinlogCompareSource
 from kainite_spark.verify.compare_source import CompareSource, PostgresCompareSource
 from kainite_spark.verify.job import VerifyJob, VerifyProgress
@@ -116,7 +117,7 @@ class FileComparison:
 def _check_sessions(ends: ReplicaEnds | BinlogEnds) -> None:
     """Raises SettingsError where a database gives no sessions of one's own."""
     if isinstance(ends, BinlogEnds):
-        check_target_sessions(ends.target)
+        BinlogCopySource(ends).check_sessions()
         return
     for finding in look_at_sessions(ends):
         raise SettingsError(f"{finding.found}: {finding.mend}")

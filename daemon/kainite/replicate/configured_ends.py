@@ -16,7 +16,7 @@ from kainite.base.errors import SettingsError
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.command import main as extractor_command
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.replicate.binlog_ends import BinlogEnds, binlog_ends_of, has_binlog_source, refuse_binlog_source
+from kainite.replicate.binlog_ends import refuse_binlog_source
 from kainite.replicate.ends import ReplicaEnds
 from kainite.settings import ExtractOffsets, Settings
 from kainite.settings.kinds.target_kinds import kind_of
@@ -28,15 +28,6 @@ _NAMED: Final = (
     "extractorName must run kainite-extract-postgresql with --source, --slot and --publication: kainite replicate takes"
     " the source from there (docs/replicate.md)"
 )
-
-
-def any_ends_of(configured: Settings) -> ReplicaEnds | BinlogEnds:
-    """Returns the two databases that a settings file connects, of which the source is PostgreSQL or MariaDB.
-
-    Raises:
-        SettingsError: as :func:`ends_of` and :func:`kainite.replicate.binlog_ends.binlog_ends_of`.
-    """
-    return binlog_ends_of(configured) if has_binlog_source(configured) else ends_of(configured)
 
 
 def ends_of(configured: Settings) -> ReplicaEnds:

@@ -9,25 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kainite.base.errors import SettingsError
-from kainite.replicate.ends import ReplicaEnds, both_sessions, target_session
+from kainite.replicate.ends import ReplicaEnds, both_sessions
 from kainite.replicate.findings import CheckFinding, wrong
 from kainite.targets.postgresql.pooling import OWN_PORT, share_sessions
-
-
-def check_target_sessions(url: str) -> None:
-    """Checks that the target gives sessions of one's own.
-
-    Raises:
-        SettingsError: its address leads through a pooler in transaction mode.
-        TargetUnavailableError: it does not answer.
-    """
-    with target_session(url) as one, target_session(url) as other:
-        if share_sessions(one, other):
-            raise SettingsError(
-                "the target's address leads through a pooler in transaction mode, where no session is Kainite's own:"
-                f" {OWN_PORT}"
-            )
 
 
 def look_at_sessions(ends: ReplicaEnds) -> Iterator[CheckFinding]:

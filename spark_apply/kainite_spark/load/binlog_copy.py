@@ -1,6 +1,17 @@
 """MariaDB as the source of a load.
 
-The boundary between copy and stream is a transaction's number (:mod:`kainite.replicate.binlog_point`).
+::
+
+    offset of the extraction ─► binlog up to now ─► readers at one place of it ─► tables held ─► number at that place
+
+The boundary between copy and stream is a transaction's *number*: the extractor numbers all that commit in the database
+in the order of the binlog, so the copy has those up to some number, and the log brings those behind it. Nothing but
+the binlog says which number a place has. So the load reads the binlog from the extraction's offset, whose number is
+known, up to the place, with the extractor's own code. Most of the binlog is read before there is a snapshot, which
+would wait for it.
+
+A transaction stands in the binlog before InnoDB has committed it, and may be numbered then: for long, where its commit
+waits for a semi-synchronous replica (``AFTER_SYNC``). So a snapshot whose place is before what was read is begun again.
 
 What a crash leaves: readers that nobody needs, which end by themselves (:mod:`kainite_spark.load.snapshot_reader`).
 """
@@ -10,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from kainite.base.errors import SourceError
+from kainite.base.errors import SettingsError, SourceError
 from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.snapshot_tables import (
     INNODB,
@@ -27,8 +38,9 @@ from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_plan import PairedTable, check_pairs, copy_steps, paired_tables
 from kainite.replicate.binlog_point import binlog_point, offset_of, source_catalogue
+from kainite.replicate.ends import target_session
 from kainite.replicate.ledger import LoadStep
-from kainite.replicate.session_checks import check_target_sessions
+from kainite.targets.postgresql.pooling import OWN_PORT, share_sessions
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.snapshot_readers import begin_snapshot, hold_tables, release_snapshot, snapshot_lives
 
@@ -76,7 +88,12 @@ class BinlogCopySource:
     ends: BinlogEnds
 
     def check_sessions(self) -> None:
-        check_target_sessions(self.ends.target)
+        with target_session(self.ends.target) as one, target_session(self.ends.target) as other:
+            if share_sessions(one, other):
+                raise SettingsError(
+                    "the target's address leads through a pooler in transaction mode, where no session is Kainite's"
+                    f" own: {OWN_PORT}"
+                )
 
     def check(self) -> None:
         offset = offset_of(self.ends)
