@@ -597,6 +597,13 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("triggers of what a cut-over handed over are not fired unmeant", f"{FIRING_HOOKS}:KnownHooks.check",
             answering(None), "tests/kainite_spark/load/test_cutover.py"
             "::test_a_cut_over_leaves_the_apply_job_of_another_log_in_the_same_database_at_work"),
+    # A MariaDB source that is compared, or handed over.
+    _tested("a write behind a cut-over's point is seen", "kainite.replicate.binlog_watch:QuietBinlog.look",
+            answering(None),
+            "tests/kainite/replicate/test_binlog_watch.py::test_a_change_is_told_with_its_transaction"),
+    _tested("no snapshot lacks what was read of the binlog", "kainite.capture.mysql.place:BinlogPlace.is_before",
+            answering(False), "tests/kainite/capture/mysql/test_same_place.py"
+            "::test_all_begin_again_until_they_are_at_one_place_that_is_not_too_early"),
     _tested("who gives a value up comes first", f"{STATEMENTS}.steps:Stepper.in_order", _as_it_came,
             f"{CONFORMANCE}/test_unnumbered_units.py::test_a_row_makes_room_for_another_in_each_order_of_arrival"),
     _tested("a cascade that the source tells is met", f"{STATEMENTS}.steps:Stepper.cascaded", answering([]),

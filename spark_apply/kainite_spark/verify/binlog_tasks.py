@@ -73,13 +73,13 @@ def run_binlog_items(
         TargetUnavailableError: the same of the target.
     """
     with Snapshots({Side.TARGET: (task.target, task.point.target)}) as snapshots:
-        reading = _Reading(task, session, snapshots)
+        reading = _BothSides(task, session, snapshots)
         for item in items:
             yield reading.sums(item) if isinstance(item, RangeItem) else reading.rows(item)
 
 
 @dataclass(slots=True)
-class _Reading:
+class _BothSides:
     """One thread's sessions.
 
     Attributes:
