@@ -101,13 +101,15 @@ def mariadb(folder: Path, *options: str) -> Iterator[str]:
         DemoError: it does not start; the message carries the end of its log.
     """
     programs = mariadb_programs()
-    data, path = folder / "data", folder / "s"
+    data, path, temporary = folder / "data", folder / "s", folder / "tmp"
     if len(str(path)) > _LONGEST_SOCKET:
         raise DemoError(f"{folder}: too long a path for a socket; set TMPDIR to a shorter one")
     data.mkdir(parents=True)
+    temporary.mkdir()  # of its own: a server that starts removes the temporary tables of all others there
     server = [
         str(programs.server), "--no-defaults", f"--basedir={programs.base}", f"--datadir={data}",
-        f"--lc-messages-dir={programs.scripts}", *(["--user=root"] if os.geteuid() == 0 else []), *_LIGHT,
+        f"--tmpdir={temporary}", f"--lc-messages-dir={programs.scripts}",
+        *(["--user=root"] if os.geteuid() == 0 else []), *_LIGHT,
     ]  # fmt: skip
     _make_tables(programs, server, folder)
     process = subprocess.Popen(
@@ -122,6 +124,7 @@ def mariadb(folder: Path, *options: str) -> Iterator[str]:
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         shutil.rmtree(data)
+        shutil.rmtree(temporary)
 
 
 def _make_tables(programs: MariadbPrograms, server: list[str], folder: Path) -> None:

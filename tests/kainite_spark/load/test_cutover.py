@@ -20,7 +20,7 @@ from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger
 from kainite.settings import ApplySettings, TargetTriggers
 from kainite.uow.catalogue.reflection import reflect
-from kainite_spark.load import cutover
+from kainite_spark.load import cutover, cutover_source
 from kainite_spark.load.cutover import CutOver, CutOverDone
 from kainite_spark.load.cutover_source import PostgresCutOverSource
 from kainite_spark.targets.opening import open_target
@@ -209,13 +209,13 @@ def test_a_write_behind_the_wait_is_seen_in_the_last_transaction(
     source: SourceSlot, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with followed(source, postgres) as replica:
-        paired: Any = getattr(cutover, "paired")  # noqa: B009
+        paired: Any = getattr(cutover_source, "paired")  # noqa: B009
 
         def write_first(*ends: psycopg.Connection) -> object:
             replica.world.in_source("DELETE FROM line")
             return paired(*ends)
 
-        monkeypatch.setattr(cutover, "paired", write_first)
+        monkeypatch.setattr(cutover_source, "paired", write_first)
         with pytest.raises(SourceError, match=r"public\.line"):
             replica.cut_over()
         assert replica.state() is LoadState.LIVE
@@ -227,14 +227,15 @@ def test_a_cut_over_that_was_killed_is_started_again(
     source: SourceSlot, postgres: str, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     with followed(source, postgres) as replica:
-        real = getattr(cutover, step)
+        module = cutover if step == "switch_on" else cutover_source
+        real = getattr(module, step)
 
         def killed(*arguments: object) -> None:
             real(*arguments)
             raise KilledError
 
         with monkeypatch.context() as patched:
-            patched.setattr(cutover, step, killed)
+            patched.setattr(module, step, killed)
             with pytest.raises(KilledError):
                 replica.cut_over()
         assert replica.state() is LoadState.LIVE

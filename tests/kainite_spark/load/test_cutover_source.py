@@ -17,6 +17,7 @@ from kainite.replicate.applied_point import LogStanding, read_standing
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.ledger import LoadState
 from kainite.settings import ApplySettings, TargetTriggers
+from kainite_spark.load import cutover, cutover_source
 from kainite_spark.load.cutover import CutOver, CutOverDone
 from kainite_spark.load.cutover_source import BinlogCutOverSource, PostgresCutOverSource
 from kainite_spark.load.snapshot_readers import SnapshotReaders
@@ -108,7 +109,13 @@ def test_what_the_source_has_is_in_the_target_which_may_then_be_written(replica:
     assert replica.source.farewell == ""
 
 
-def test_who_still_writes_is_named_and_a_cut_over_that_ended_is_started_again(replica: FollowedBinlog) -> None:
+class CutOverKilledError(Exception):
+    """Ends a cut-over where SIGKILL would."""
+
+
+def test_who_still_writes_is_named_and_a_cut_over_that_ended_is_started_again(
+    replica: FollowedBinlog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world, told = replica.world, []
 
     def write(position: str, _: LogStanding) -> None:
@@ -119,10 +126,26 @@ def test_who_still_writes_is_named_and_a_cut_over_that_ended_is_started_again(re
         replica.cut_over(write)  # nobody applies yet, so that it waits
     assert world.found().state is LoadState.LIVE
     with replica.follower.living(TargetFencedError):
+        for module, step in ((cutover_source, "set_counted"), (cutover, "switch_on")):
+            with monkeypatch.context() as patched:
+                patched.setattr(module, step, killed_behind(getattr(module, step)))
+                with pytest.raises(CutOverKilledError):
+                    replica.cut_over()
+            assert world.found().state is LoadState.LIVE
         assert replica.cut_over() is not None
     assert world.in_target("SELECT item_id FROM line") == [(7,)]
     assert world.found().state is LoadState.CUT_OVER
     assert told
+
+
+def killed_behind(act: Callable[..., object]) -> Callable[..., object]:
+    """Returns what does the same, and then ends as by SIGKILL."""
+
+    def killed(*arguments: object) -> None:
+        act(*arguments)
+        raise CutOverKilledError
+
+    return killed
 
 
 def test_what_is_in_the_way_is_told_with_what_mends_it(world: BinlogLoading) -> None:
