@@ -19,7 +19,8 @@ from kainite.capture.mysql.command import PROGRAM as OF_MARIADB
 from kainite.capture.postgresql.command import PROGRAM as OF_POSTGRESQL
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
-from kainite.replicate.mariadb_load_ledger import mariadb_session, rows_if_there, rows_of
+from kainite.replicate.mariadb_load_ledger import mariadb_session
+from kainite.targets.mariadb.rows import rows_if_there, rows_of
 from support.mariadb_loading import mariadb_target
 from support.mariadb_server import run_script
 from support.mariadb_source import execute, source_database

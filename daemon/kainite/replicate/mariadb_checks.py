@@ -12,16 +12,11 @@ from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import FoundLoad
-from kainite.replicate.mariadb_load_ledger import (
-    found_mariadb_load,
-    mariadb_tables_with_rows,
-    rows_if_there,
-    rows_of,
-    sql_name,
-)
+from kainite.replicate.mariadb_load_ledger import found_mariadb_load, mariadb_tables_with_rows, sql_name
 from kainite.replicate.mariadb_types import COLLATION
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.grants import grants_of, lacking
+from kainite.targets.mariadb.rows import rows_if_there, rows_of
 from kainite.targets.mariadb.type_families import is_text
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.levels import precedence_map
@@ -70,7 +65,7 @@ def look_at_mariadb_target(
         yield from _collations(target, place)
     yield from _foreign_keys(catalogue, places)
     load = found_mariadb_load(target, log_partition)
-    yield _emptiness(target, places, size, load, f"{log_partition}", str(folder))
+    yield _emptiness(target, places, size, load, log_partition, str(folder))
 
 
 def _server(
@@ -133,6 +128,8 @@ def _foreign_keys(catalogue: Catalogue, places: Collection[TableName]) -> Iterat
         precedence_map(catalogue)
     except CatalogueError as error:
         yield wrong("foreign keys", str(error), "see there")
+    else:
+        yield fine("foreign keys", "are not checked while rows are copied, and looked at behind them")
     names = {(table.schema or catalogue.default_schema or "", table.bare_name): table
              for table in catalogue.tables.values()}  # fmt: skip
     loaded = {names[place].name for place in places if place in names}
@@ -142,7 +139,6 @@ def _foreign_keys(catalogue: Catalogue, places: Collection[TableName]) -> Iterat
                 yield warning("foreign keys", f"{key.name} of {name} names {key.parent}, which is not loaded: rows"
                               " without a parent there end the load", f"ALTER TABLE … DROP FOREIGN KEY {key.name}"
                               )  # fmt: skip
-    yield fine("foreign keys", "are not checked while rows are copied, and looked at behind them")
 
 
 def _emptiness(

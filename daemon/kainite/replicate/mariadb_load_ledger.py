@@ -12,7 +12,6 @@ from typing import Any, Final
 import pymysql
 
 from kainite.base.errors import CatalogueError, TargetError, TargetFencedError, TargetUnavailableError
-from kainite.base.redaction import redacted
 from kainite.capture.mysql.snapshot_tables import backticked
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.replicate import mariadb_ledger as ledger
@@ -20,11 +19,11 @@ from kainite.replicate.ledger import LoadState, LoadStep, encoded
 from kainite.replicate.load_ledger import FoundLoad, PlacedTable, source_name
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.connection import connect
+from kainite.targets.mariadb.rows import NO_TABLE, line_of, rows_if_there, rows_of
 
 LOCK_WAIT_S: Final = 30
 """Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
 
-NO_TABLE: Final = 1146
 _GONE: Final = 1094  # there is no such session
 _WAIT: Final = f"SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT_S}, lock_wait_timeout = {LOCK_WAIT_S}"
 _DATABASE: Final = "SELECT DATABASE()"
@@ -42,18 +41,6 @@ def mariadb_session(url: str) -> Iterator[pymysql.connections.Connection]:
         raise TargetUnavailableError(f"the target: {line_of(error)}") from None
 
 
-def line_of(error: pymysql.Error) -> str:
-    """Returns an error of the server in one line."""
-    return redacted(" ".join(str(error.args[-1] if error.args else error).split()))
-
-
-def rows_of(connection: pymysql.connections.Connection, query: str, *values: object) -> list[Any]:
-    """Returns the rows of a query."""
-    with connection.cursor() as cursor:
-        cursor.execute(query, values or None)
-        return list(cursor.fetchall())
-
-
 def found_mariadb_load(connection: pymysql.connections.Connection, log_partition: str) -> FoundLoad | None:
     """Returns the load of a target; None where Kainite has not loaded it."""
     found = rows_if_there(connection, ledger.READ, log_partition)
@@ -64,16 +51,6 @@ def found_mariadb_load(connection: pymysql.connections.Connection, log_partition
     return FoundLoad(
         generation, LoadState(state), place, snapshot, source, began_ms, live_ms, now_ms, copies=bool(copies)
     )
-
-
-def rows_if_there(connection: pymysql.connections.Connection, query: str, *values: object) -> list[Any]:
-    """Returns the rows of a query; none where its table is missing."""
-    try:
-        return rows_of(connection, query, *values)
-    except pymysql.Error as error:
-        if error.args[0] != NO_TABLE:
-            raise
-        return []
 
 
 def mariadb_snapshot_needed(url: str, log_partition: str, generation: int, snapshot: str, alone_s: float) -> bool:

@@ -26,7 +26,7 @@ from kainite.replicate.binlog_plan import PairedTable
 from kainite.replicate.ends import ReplicaEnds, source_session
 from kainite.replicate.findings import CheckFinding, fine, warning, wrong
 from kainite.replicate.mariadb_checks import look_at_mariadb_target
-from kainite.replicate.mariadb_load_ledger import found_mariadb_load, line_of, mariadb_session, sql_name
+from kainite.replicate.mariadb_load_ledger import found_mariadb_load, mariadb_session, sql_name
 from kainite.replicate.mariadb_plan import MariadbPair, mariadb_pairs
 from kainite.replicate.mariadb_types import SourceForeignKey, WrittenTable, mariadb_type, written_table
 from kainite.replicate.preparation import made_publication, made_slot, target_catalogue
@@ -36,6 +36,7 @@ from kainite.replicate.slot import found_slot
 from kainite.replicate.source_checks import look_at_source
 from kainite.replicate.tables import ReplicaTable, published
 from kainite.settings import Settings
+from kainite.targets.mariadb.rows import line_of
 from kainite.uow.catalogue.tables import Column
 
 _WRITE: Final = "kainite replicate init --write"

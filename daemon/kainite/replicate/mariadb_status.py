@@ -5,8 +5,9 @@ from __future__ import annotations
 import pymysql
 
 from kainite.replicate import mariadb_ledger as ledger
-from kainite.replicate.mariadb_load_ledger import found_mariadb_load, rows_of
+from kainite.replicate.mariadb_load_ledger import found_mariadb_load
 from kainite.replicate.status import ReplicaStatus, copied_table, status_with
+from kainite.targets.mariadb.rows import rows_of
 
 
 def mariadb_status(connection: pymysql.connections.Connection, log_partition: str) -> ReplicaStatus:

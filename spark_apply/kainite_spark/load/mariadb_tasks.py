@@ -33,9 +33,10 @@ from kainite.base.errors import (
 )
 from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate.ledger import CopyStep, decoded
-from kainite.replicate.mariadb_load_ledger import end_mariadb_session, rows_of, sql_name
+from kainite.replicate.mariadb_load_ledger import end_mariadb_session, sql_name
 from kainite.targets.mariadb.address import server_of
 from kainite.targets.mariadb.connection import connect
+from kainite.targets.mariadb.rows import rows_of
 from kainite.uow.catalogue.tables import Column, Table, TypeFamily
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.load.copied_rows import copied_rows

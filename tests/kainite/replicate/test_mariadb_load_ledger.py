@@ -19,10 +19,10 @@ from kainite.replicate.mariadb_load_ledger import (
     found_mariadb_load,
     mariadb_session,
     mariadb_snapshot_needed,
-    rows_of,
     sql_name,
 )
 from kainite.replicate.mariadb_status import mariadb_status
+from kainite.targets.mariadb.rows import rows_of
 from kainite_spark.targets.mariadb import ledger as of_the_apply_job
 from support.mariadb_server import run_script
 from support.waiting import eventually
@@ -117,7 +117,7 @@ def test_one_driver_at_a_time_for_the_life_of_its_session(
         with pytest.raises(TargetError, match="another kainite replicate load of log/0 runs"):
             MariadbLoadLedger(other, LOG)
         MariadbLoadLedger(other, "log/1")
-        end_mariadb_session(other, connection.thread_id())
+        end_mariadb_session(other, rows_of(connection, "SELECT CONNECTION_ID()")[0][0])
         eventually(lambda: not rows_of(other, "SELECT IS_USED_LOCK(%s)", driver_lock(database, LOG))[0][0])
         second = MariadbLoadLedger(other, LOG)
         second.go_on()

@@ -8,24 +8,24 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from kainite.base.errors import CatalogueError, TargetError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import CatalogueError, TargetError, TargetRejectedError
 from kainite.capture.postgresql.consistent_snapshot import lives
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate import page_ranges
-from kainite.replicate.ledger import LoadState
+from kainite.replicate.ledger import CopyStep, LoadState
 from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
-from kainite.uow.catalogue.reflection import reflect
+from kainite_spark.load.mariadb_tasks import run_mariadb_step
 from kainite_spark.load.runner import ThreadStepRunner
-from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
-from kainite_spark.targets.opening import open_target
+from kainite_spark.load.tasks import LoadStepResult, LoadTask, RowsOf, StepOutcome, rows_of_postgresql
 from support.mariadb_loading import MariadbLoading, mariadb_following, mariadb_loading
-from support.mariadb_server import rows_of
 from support.replicas import LOG
 from support.waiting import eventually
 
@@ -145,7 +145,8 @@ def test_each_state_from_the_first_one_on_is_one_of_the_source(world: MariadbLoa
         assert world.differences(*TABLES) == {}
 
 
-@pytest.mark.parametrize("job", [2, 4])  # while rows are copied, and while foreign keys are looked at
+# While rows are copied; while foreign keys are looked at; before anything is copied.
+@pytest.mark.parametrize("job", [2, *(pytest.param(job, marks=pytest.mark.long) for job in (4, 0))])
 def test_a_driver_that_was_killed_goes_on_where_it_was(world: MariadbLoading, job: int) -> None:
     with pytest.raises(DriverKilledError):
         world.load(killed_at(job))
@@ -228,6 +229,15 @@ def test_a_task_that_is_frozen_with_its_rows_written_changes_nothing_when_it_wak
     assert world.differences(*TABLES) == {}
 
 
+@contextmanager
+def altering(world: MariadbLoading, rows: RowsOf, work: CopyStep) -> Iterator[Iterator[bytes]]:
+    """Alters the target's tables between the look at their columns and the first row."""
+    world.change_target(*(f"ALTER TABLE {table} ADD COLUMN more int" for table in TABLES))
+    world.change_target(*(f"ALTER TABLE {table} DROP COLUMN more, COMMENT 'altered'" for table in TABLES))
+    with rows(work) as blocks:
+        yield blocks
+
+
 def test_a_driver_that_another_one_has_shut_out_copies_nothing_more(world: MariadbLoading) -> None:
     tasks: list[LoadTask] = []
 
@@ -242,25 +252,19 @@ def test_a_driver_that_another_one_has_shut_out_copies_nothing_more(world: Maria
         MariadbLoadLedger(connection, LOG).go_on()
     [result, _] = ThreadStepRunner(1).run(tasks[0], [4, 5], lambda: None)
     assert result.outcome is StepOutcome.FENCED
+    task = replace(tasks[0], generation=world.found().generation)
+    step = world.in_target("SELECT min(step) FROM kainite_load_step WHERE done_at IS NULL")[0][0]
+    altered = run_mariadb_step(task, step, partial(altering, world, partial(rows_of_postgresql, task, step)))
+    assert (altered.outcome, "was altered while" in altered.cause) == (StepOutcome.AGAIN, True)
+    results = ThreadStepRunner(1).run(task, [step, step], lambda: None)  # as Spark may run a task twice
+    assert [one.outcome for one in results] == [StepOutcome.DONE] * 2
+    gone = replace(task, snapshot="00000003-00000002-1")
+    left = world.in_target("SELECT min(step) FROM kainite_load_step WHERE done_at IS NULL")[0][0]
+    assert ThreadStepRunner(1).run(gone, [left], lambda: None)[0].outcome is StepOutcome.SNAPSHOT_LOST
     with mariadb_session(world.ends.target) as connection:
         MariadbLoadLedger(connection, LOG)
         with pytest.raises(TargetError, match="another kainite replicate load of log/0 runs"):
             world.load()
-
-
-def test_no_apply_job_gets_in_before_the_target_is_live(world: MariadbLoading) -> None:
-    target = open_target(world.ends.target, reflect(world.ends.target))
-    refused: list[str] = []
-
-    def raises(_: LoadTask, __: int) -> None:
-        with pytest.raises(TargetUnavailableError) as error:
-            target.raise_generation(LOG, 99)
-        refused.append(str(error.value))
-
-    world.load(WatchedSteps(raises))
-    assert "the target's tables are loading, and not live" in refused[0]
-    target.raise_generation(LOG, 99)
-    target.close()
 
 
 def test_rows_without_a_parent_are_named_and_the_load_goes_on_when_that_is_mended(world: MariadbLoading) -> None:
@@ -349,12 +353,14 @@ def test_rows_that_are_copied_are_spelled_as_those_that_come_through_the_stream(
 def test_a_row_that_is_longer_than_a_packet_is_refused_with_what_mends_it(
     source: SourceSlot, mariadb_server: str
 ) -> None:
-    made = ("CREATE TABLE note (id int PRIMARY KEY, told text)",
-            "INSERT INTO note VALUES (1, repeat('x', 17000000))")  # fmt: skip
+    made = ("CREATE TABLE note (id int PRIMARY KEY, told text)", "INSERT INTO note VALUES (1, repeat('x', 1100000))")
     with mariadb_loading(
         source, mariadb_server, made, ["CREATE TABLE note (id int PRIMARY KEY, told longtext)"]
     ) as world:
-        [(most,)] = rows_of(world.ends.target, "SELECT @@global.max_allowed_packet")
-        assert most < 17_000_000
-        with pytest.raises(TargetRejectedError, match="longer than the target's max_allowed_packet of 16777216: SET"):
-            world.load()
+        [(most,)] = world.in_target("SELECT @@global.max_allowed_packet")
+        world.change_target("SET GLOBAL max_allowed_packet = 1048576")
+        try:
+            with pytest.raises(TargetRejectedError, match="max_allowed_packet of 1048576: SET GLOBAL max_"):
+                world.load()
+        finally:
+            world.change_target(f"SET GLOBAL max_allowed_packet = {most}")

@@ -18,7 +18,7 @@ from kainite.base.errors import TargetUnavailableError
 from kainite.capture.places import commit_place_of
 from kainite.replicate import mariadb_ledger
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.mariadb_load_ledger import rows_if_there
+from kainite.targets.mariadb.rows import rows_if_there
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
 from kainite_spark.targets.contract import Unit
