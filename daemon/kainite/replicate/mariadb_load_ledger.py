@@ -25,7 +25,10 @@ LOCK_WAIT_S: Final = 30
 """Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
 
 _GONE: Final = 1094  # there is no such session
-_WAIT: Final = f"SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT_S}, lock_wait_timeout = {LOCK_WAIT_S}"
+# The driver's lock ends with its session, which may be silent while the point is made.
+_WAIT: Final = (
+    f"SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT_S}, lock_wait_timeout = {LOCK_WAIT_S}, wait_timeout = 86400"
+)
 _DATABASE: Final = "SELECT DATABASE()"
 _STEPS_AT_ONCE: Final = 200
 

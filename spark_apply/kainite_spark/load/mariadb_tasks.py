@@ -66,6 +66,8 @@ _END_S: Final = 10
 _ORPHANS: Final = 5
 """Most rows without a parent that a cause names."""
 
+# A range takes as long as it takes; the server ends a transaction whose client is silent for a minute.
+_NO_LIMITS: Final = "SET SESSION foreign_key_checks = 0, max_statement_time = 0"
 _MOST_PACKET: Final = "SELECT @@max_allowed_packet"
 _PASSING: Final = (TargetBusyError, TargetInterruptedError, TargetUnavailableError)
 
@@ -114,7 +116,7 @@ def _session(task: LoadTask, step: int) -> Iterator[pymysql.connections.Connecti
 def _run(task: LoadTask, step: int, target: pymysql.connections.Connection, source: RowsOf) -> None:
     log = task.ends.log_partition
     with _own_tables():
-        send(target, [*beginning(LOCK_WAIT_S), "SET SESSION foreign_key_checks = 0"])
+        send(target, [*beginning(LOCK_WAIT_S), _NO_LIMITS])
         if not rows_of(target, ledger.HOLD, log, task.generation):
             raise StepFencedError
         claimed = rows_of(target, ledger.CLAIM, log, step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import pymysql
@@ -12,7 +13,7 @@ from kainite.base.errors import CatalogueError, TargetError, TargetFencedError, 
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate.ledger import CheckStep, CopyStep, LoadState, LoadStep
-from kainite.replicate.mariadb_ledger import CHECK_STAGE, driver_lock
+from kainite.replicate.mariadb_ledger import CHECK_STAGE, CLAIM, HOLD, TAKE_STEP, driver_lock, step_lock
 from kainite.replicate.mariadb_load_ledger import (
     MariadbLoadLedger,
     end_mariadb_session,
@@ -22,6 +23,7 @@ from kainite.replicate.mariadb_load_ledger import (
     sql_name,
 )
 from kainite.replicate.mariadb_status import mariadb_status
+from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.rows import rows_of
 from kainite_spark.targets.mariadb import ledger as of_the_apply_job
 from support.mariadb_server import run_script
@@ -126,6 +128,22 @@ def test_one_driver_at_a_time_for_the_life_of_its_session(
         end_mariadb_session(other, 2**31)
     with pytest.raises(pymysql.Error):
         first.plan(POINT, [], [])  # it empties nothing: its session is gone
+
+
+def test_a_driver_that_goes_on_ends_the_sessions_of_steps_that_were_left_behind(
+    connection: pymysql.connections.Connection, mariadb: str
+) -> None:
+    made = planned(connection)
+    database = rows_of(connection, "SELECT DATABASE()")[0][0]
+    with closing(connect(mariadb)) as left:
+        assert rows_of(left, TAKE_STEP, step_lock(database, LOG, 2), 0) == [(1,)]
+        left.begin()
+        rows_of(left, HOLD, LOG, made.generation)
+        rows_of(left, CLAIM, LOG, 2)
+        made.go_on()
+        with pytest.raises(pymysql.Error):
+            left.commit()
+    assert made.generation == 2
 
 
 def test_a_driver_whose_generation_is_not_the_loads_may_write_nothing(
