@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import psycopg
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -25,11 +25,13 @@ from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
 from kainite.replicate.binlog_ends import BinlogEnds, binlog_ends_of, has_binlog_source
-from kainite.replicate.binlog_preparation import look_at_binlog, write_offset
+from kainite.replicate.binlog_preparation import look_at_binlog, write_offset, write_tables_of_mariadb
 from kainite.replicate.configured_ends import ends_of
-from kainite.replicate.ends import LoadEnds, ReplicaEnds, target_session
+from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb
 from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import LoadState
+from kainite.replicate.load_target import load_session
+from kainite.replicate.mariadb_preparation import look_into_mariadb, write_into_mariadb
 from kainite.replicate.new_file import write_properties
 from kainite.replicate.status import ReplicaStatus, one_line
 from kainite.replicate.verify_report import summary_of
@@ -53,6 +55,9 @@ from kainite_spark.load.takeover import take_over
 from kainite_spark.replicate_progress import LoadProgress, status_at, tell
 from kainite_spark.replicate_tables import add, reload
 from kainite_spark.targets.opening import open_target
+
+if TYPE_CHECKING:
+    from kainite.replicate.load_target import LoadSession
 
 
 @click.group()
@@ -91,7 +96,7 @@ def init(
     """Looks at both databases and says what is missing, each with the statement that mends it.
 
     Exit code 1 where something must be mended before a load. With --source, --target and --stream, and a FILE that is
-    not there yet, the file is written first. Of a MariaDB source --write makes the offset file alone.
+    not there yet, the file is written first. From MariaDB into PostgreSQL --write makes the offset file alone.
 
     \b
     Examples:
@@ -101,10 +106,7 @@ def init(
     if source or target or stream:
         write_properties(properties, source, target, stream)
     configured = settings.load(properties, needs=("applicationName",))
-    if has_binlog_source(configured):
-        done = list(write_offset(binlog_ends_of(configured))) if write else []
-    else:
-        done = list(preparation.write(configured)) if write else []
+    done = list(_write(configured)) if write else []
     findings = _look(configured)
     if as_json:
         say_json({"ready": is_ready(findings), "done": done, "findings": [asdict(f) for f in findings]}, indent=True)
@@ -164,12 +166,31 @@ def status(properties: Path, as_json: bool) -> int:
 
 
 def _ends_of(configured: Settings) -> ReplicaEnds | BinlogEnds:
-    return binlog_ends_of(configured) if has_binlog_source(configured) else ends_of(configured)
+    if has_binlog_source(configured):
+        return binlog_ends_of(configured, mariadb=True)
+    return ends_of(configured, mariadb=True)
+
+
+def _write(configured: Settings) -> Iterator[str]:
+    ends = _ends_of(configured)
+    if isinstance(ends, BinlogEnds):
+        yield from write_offset(ends)
+        if is_mariadb(ends.target):
+            yield from write_tables_of_mariadb(configured, ends)
+    elif is_mariadb(ends.target):
+        yield from write_into_mariadb(configured, ends)
+    else:
+        yield from preparation.write(configured)
 
 
 def _look(configured: Settings) -> list[CheckFinding]:
     ends = _ends_of(configured)
-    found = look_at_binlog(configured, ends) if isinstance(ends, BinlogEnds) else preparation.look(configured)
+    if isinstance(ends, BinlogEnds):
+        found = look_at_binlog(configured, ends)
+    elif is_mariadb(ends.target):
+        found = look_into_mariadb(configured, ends)
+    else:
+        found = preparation.look(configured)
     return [*found, *look_at_hooks(configured, ends)]
 
 
@@ -189,7 +210,7 @@ def _load(
         target.prepare(ends.log_partition, found)
     with (
         _way(configured, ends, stop) as (source, runner),
-        target_session(ends.target, "kainite load driver") as connection,
+        load_session(ends.target, "kainite load driver") as connection,
     ):
         job = LoadJob(source, connection, runner, catalogue, stop, LoadProgress(ends, tell).look)
         if anew:
@@ -213,9 +234,7 @@ def _way(
         yield PostgresCopySource(ends), runner
 
 
-def _take_over(
-    configured: Settings, ends: LoadEnds, connection: psycopg.Connection, stop: threading.Event
-) -> int | None:
+def _take_over(configured: Settings, ends: LoadEnds, connection: LoadSession, stop: threading.Event) -> int | None:
     """Lets a load take the place of a target that went back."""
     store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
     at_the_start(store.create, stop, "the log's table")

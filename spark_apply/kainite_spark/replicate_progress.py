@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from kainite.cli.terminal import say, say_json
-from kainite.replicate.ends import LoadEnds, target_session
-from kainite.replicate.status import ReplicaStatus, one_line, status_of
+from kainite.replicate.ends import LoadEnds
+from kainite.replicate.load_target import load_session, status_in
+from kainite.replicate.status import ReplicaStatus, one_line
 
 TELL_S: Final = 5.0
 """Seconds between two lines of progress."""
@@ -36,8 +37,8 @@ class LoadProgress:
 
 def status_at(ends: LoadEnds) -> ReplicaStatus:
     """Returns the target's status; raises TargetUnavailableError."""
-    with target_session(ends.target) as connection:
-        return status_of(connection, ends.log_partition)
+    with load_session(ends.target, "kainite replicate") as connection:
+        return status_in(connection, ends.log_partition)
 
 
 def tell(status: ReplicaStatus, *, as_json: bool) -> None:

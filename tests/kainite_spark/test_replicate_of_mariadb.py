@@ -138,14 +138,14 @@ def test_what_is_in_the_way_of_a_cut_over_is_told_and_no_row_is_repaired(
     assert (code, "--repair takes PostgreSQL sources alone: from MariaDB load" in told) == (1, True)
 
 
-def test_a_target_of_another_kind_is_refused(file: Path, database: str) -> None:
-    file.write_text(file.read_text() + f"target={database}\n".replace("target=", "target = "))
+def test_a_target_of_another_kind_is_refused(file: Path, tmp_path: Path) -> None:
+    file.write_text(file.read_text() + f"target = sqlite:///{tmp_path / 'file'}\n")
     lines = [line for line in file.read_text().splitlines() if not line.startswith("target=")]
     file.write_text("\n".join(lines) + "\n")
     for words in (("init",), ("load",), ("status",)):
         code, told = kainite("replicate", *words, "-p", str(file))
         assert code == 1
-        assert "copies from MariaDB into targets that begin with postgresql://, and no others" in told
+        assert "copies from MariaDB into targets that begin with postgresql:// or mariadb://, and no others" in told
 
 
 @pytest.mark.timeout(180)

@@ -135,7 +135,7 @@ class LoadSource:
     @contextmanager
     def _under(self, session: list[int], snapshot: str) -> Iterator[None]:
         if not self._lives(SOURCE, snapshot):
-            raise kainite_spark.load.tasks._SnapshotLostError(snapshot)  # noqa: SLF001
+            raise kainite_spark.load.tasks.SnapshotLostError(snapshot)
         session.append(self.snapshots[snapshot][0])
         yield
 

@@ -4,7 +4,8 @@
 test fails then. Those of the short ways, of collecting, of the way into the stream, of the fleet's duties, and of
 targets and sources have modules of their own: :mod:`~simulation.tested_short_ways`,
 :mod:`~simulation.tested_collecting`, :mod:`~simulation.tested_extract`, :mod:`~simulation.tested_duties`,
-:mod:`~simulation.tested_edges`; those of requests about leases :mod:`~simulation.tested_leases`.
+:mod:`~simulation.tested_edges`; those of requests about leases :mod:`~simulation.tested_leases`, of loads into MariaDB
+:mod:`~simulation.tested_mariadb_loads`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from simulation import (
     tested_edges,
     tested_extract,
     tested_leases,
+    tested_mariadb_loads,
     tested_short_ways,
 )
 from simulation.mutation import Instead, Mutation, answering, value
@@ -628,7 +630,7 @@ TESTED: tuple[ShownByTest, ...] = (
         ShownByTest(mutation, test)
         for mutation, test in (
             *tested_short_ways.OFF, *tested_collecting.OFF, *tested_extract.OFF, *tested_duties.OFF, *tested_edges.OFF,
-            *tested_leases.OFF,
+            *tested_leases.OFF, *tested_mariadb_loads.OFF,
         )
     ),
 )  # fmt: skip

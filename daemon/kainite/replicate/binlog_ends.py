@@ -26,6 +26,10 @@ from kainite.settings.kinds.target_kinds import kind_of
 from kainite.settings.targets import require_one_target
 from kainite.targets.postgresql.address import libpq_url
 
+NOT_INTO_MARIADB: Final = (
+    "this takes PostgreSQL targets alone: into MariaDB there are kainite replicate init, load and status"
+    " (docs/replicate.md, *Into MariaDB*)"
+)
 _EXTRACTORS: Final = (PROGRAM, "kainite.capture.mysql.command")
 
 
@@ -35,7 +39,7 @@ class BinlogEnds:
 
     Attributes:
         source: the database, and which of its tables are read; ``repr`` leaves it out, since it may hold a password.
-        target: the target's URL, as libpq takes it.
+        target: the target's URL, as libpq takes it, or of MariaDB.
         log_partition: the log's name in the target.
         offsets: the file with the extraction's place.
     """
@@ -65,8 +69,12 @@ def refuse_binlog_source(configured: Settings) -> None:
         )
 
 
-def binlog_ends_of(configured: Settings) -> BinlogEnds:
+def binlog_ends_of(configured: Settings, *, mariadb: bool = False) -> BinlogEnds:
     """Returns the two databases that a settings file connects.
+
+    Args:
+        configured: the settings file.
+        mariadb: whether the target may be a MariaDB database.
 
     Raises:
         SettingsError: the extractor's command line is not understood, or the target is no PostgreSQL database, or the
@@ -74,16 +82,20 @@ def binlog_ends_of(configured: Settings) -> BinlogEnds:
     """
     require_one_target(configured, "kainite replicate")
     target = configured.apply.target
-    if target is None or kind_of(target).name != "postgresql":
+    kind = "" if target is None else kind_of(target).name
+    if kind == "mariadb" and not mariadb:
+        raise SettingsError(f"{configured.path}: {NOT_INTO_MARIADB}")
+    if target is None or kind not in ("postgresql", "mariadb"):
         raise SettingsError(
-            f"{configured.path}: kainite replicate copies from MariaDB into targets that begin with postgresql://, and"
-            " no others"
+            f"{configured.path}: kainite replicate copies from MariaDB into targets that begin with postgresql:// or"
+            " mariadb://, and no others"
         )
     offsets = offset_file_of(configured)
     if configured.extract.offsets is not ExtractOffsets.KAINITE or offsets is None:
         raise SettingsError(f"{configured.path}: set extractorMode=cyclic and extractorOffsets=kainite")
     name = f"{configured.log.table}/{configured.log.partition}"
-    return BinlogEnds(reading_of(configured.extract.command), libpq_url(target), name, offsets)
+    url = target if kind == "mariadb" else libpq_url(target)
+    return BinlogEnds(reading_of(configured.extract.command), url, name, offsets)
 
 
 def reading_of(command: Sequence[str]) -> BinlogReading:

@@ -31,12 +31,23 @@ class PairedTable:
     @property
     def problems(self) -> Iterator[str]:
         """Yields why its rows cannot be copied."""
-        for column in self.source.copied:
-            found = self.target.columns.get(column.name)
-            if found is None:
-                yield f"the target's table {'.'.join(self.place)} has no column {column.name}"
-            elif found.generated:
-                yield f"the target computes {'.'.join(self.place)}.{column.name}, and the source has values for it"
+        yield from problems_of((column.name for column in self.source.copied), self.target, self.place)
+
+
+def problems_of(columns: Iterable[str], target: Table, place: TableName) -> Iterator[str]:
+    """Yields why rows cannot be copied.
+
+    Args:
+        columns: what is copied.
+        target: the table into which it goes.
+        place: that table's schema and name.
+    """
+    for name in columns:
+        found = target.columns.get(name)
+        if found is None:
+            yield f"the target's table {'.'.join(place)} has no column {name}"
+        elif found.generated:
+            yield f"the target computes {'.'.join(place)}.{name}, and the source has values for it"
 
 
 def paired_tables(tables: Iterable[SnapshotTable], target: Catalogue) -> tuple[list[PairedTable], list[str]]:

@@ -1,8 +1,8 @@
 """Looks whether a load from MariaDB may begin, and makes what can be made: ``kainite replicate init``.
 
 :func:`look_at_binlog` changes nothing. :func:`write_offset` makes the offset file, which begins at the end of the
-binlog, where there is none and the target has no load: what commits from then on is extracted. The target's tables are
-made by hand: their types are a choice.
+binlog, where there is none and the target has no load: what commits from then on is extracted. A PostgreSQL target's
+tables are made by hand: their types are a choice. Those of MariaDB are made as the source has them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Final
+
+import psycopg
 
 from kainite.base.errors import KainiteError, SourceError
 from kainite.capture.mysql.snapshot_tables import INNODB, SnapshotTable, of_other_engines, snapshot_tables
@@ -19,9 +21,11 @@ from kainite.extract.offsets.place import Place
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_plan import PairedTable, paired_tables
 from kainite.replicate.binlog_types import dates_of, doubts_of
-from kainite.replicate.ends import target_session
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
-from kainite.replicate.load_ledger import found_load
+from kainite.replicate.load_target import load_in, load_session
+from kainite.replicate.mariadb_checks import look_at_mariadb_target
+from kainite.replicate.mariadb_load_ledger import mariadb_session, sql_name
+from kainite.replicate.mariadb_preparation import doubts_of_mariadb, make_tables, source_statements, sql_names
 from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.settings_checks import BYTES_A_SECOND, look_between
 from kainite.replicate.target_checks import look_at_target_alone
@@ -29,6 +33,7 @@ from kainite.settings import Settings
 from kainite.targets.mariadb.grants import grants_of, lacking
 from kainite.uow.catalogue.tables import Catalogue
 
+_NAME: Final = "kainite replicate"
 _PAGE: Final = "docs/replicate.md, *From MariaDB*"
 _RETENTION: Final = ("binlog_expire_logs_seconds", "expire_logs_days")
 _MARGIN: Final = 4
@@ -46,20 +51,26 @@ def look_at_binlog(configured: Settings, ends: BinlogEnds) -> list[CheckFinding]
         TargetUnavailableError: the target does not answer.
     """
     catalogue = target_catalogue(configured, ends)
-    with closing(MysqlSourceCatalogue(ends.source.url)) as source, target_session(ends.target) as target:
+    with closing(MysqlSourceCatalogue(ends.source.url)) as source, load_session(ends.target, _NAME) as target:
         database = str(source.value("SELECT database()"))
         tables = snapshot_tables(source, database, ends.source.tables)
         size = sum(table.bytes for table in tables)
         pairs, missing = paired_tables(tables, catalogue)
+        places = [pair.place for pair in pairs]
         found = [
             *_server(source, database),
             *_tables(source, database, ends.source.tables, tables),
             *_rights(source, database),
             _retention(source, size),
-            *_pairs(pairs, missing, catalogue),
             *_cascades(source, database, pairs),
-            *look_at_target_alone(target, [pair.place for pair in pairs], size, catalogue, ends.log_partition),
         ]
+        if isinstance(target, psycopg.Connection):
+            found += _pairs(pairs, missing, catalogue)
+            found += look_at_target_alone(target, places, size, catalogue, ends.log_partition)
+        else:
+            lacking = [table for table in tables if table.name in missing]
+            found += _pairs_in_mariadb(pairs, source_statements(source, lacking), catalogue)
+            found += look_at_mariadb_target(target, places, size, catalogue, ends.log_partition)
         return [*found, *look_between(configured, size, _begin(source))]
 
 
@@ -73,8 +84,8 @@ def write_offset(ends: BinlogEnds) -> Iterator[str]:
     file = ends.offsets
     if file.path.exists():
         return
-    with target_session(ends.target) as target:
-        load = found_load(target, ends.log_partition)
+    with load_session(ends.target, _NAME) as target:
+        load = load_in(target, ends.log_partition)
     if load is not None and load.position is not None:
         raise SourceError(f"offset file {file.path} is missing, and the target has been loaded: put a copy back")
     with closing(MysqlSourceCatalogue(ends.source.url)) as source:
@@ -85,6 +96,21 @@ def write_offset(ends: BinlogEnds) -> Iterator[str]:
     with file.locked():
         file.create(Place({"file": name, "position": position, "number": 0}))
     yield f"made offset file {file.path}, which begins at {name}:{position}"
+
+
+def write_tables_of_mariadb(configured: Settings, ends: BinlogEnds) -> Iterator[str]:
+    """Makes the tables that a MariaDB target lacks, as the source has them; yields what was done.
+
+    Raises:
+        SourceError: the source does not answer.
+        TargetUnavailableError: the target does not answer.
+        CatalogueError: the target refused a table.
+    """
+    catalogue = target_catalogue(configured, ends)
+    with closing(MysqlSourceCatalogue(ends.source.url)) as source, mariadb_session(ends.target) as target:
+        tables = snapshot_tables(source, str(source.value("SELECT database()")), ends.source.tables)
+        missing = paired_tables(tables, catalogue)[1]
+        yield from make_tables(target, source_statements(source, [one for one in tables if one.name in missing]))
 
 
 def _server(source: MysqlSourceCatalogue, database: str) -> Iterator[CheckFinding]:
@@ -169,6 +195,26 @@ def _pairs(pairs: Sequence[PairedTable], missing: Sequence[str], target: Catalog
     taken = {pair.target.name for pair in pairs}
     if pairs and (keyless := sorted(name for name in taken if not target.tables[name].primary_key)):
         yield wrong("tables", f"the target's {some_names(keyless)} has no primary key", "ALTER TABLE … ADD PRIMARY KEY")
+
+
+def _pairs_in_mariadb(
+    pairs: Sequence[PairedTable], missing: Mapping[str, str], target: Catalogue
+) -> Iterator[CheckFinding]:
+    for name, sql in missing.items():
+        yield wrong(
+            "tables", f"the target lacks {name}", f"kainite replicate init --write, or: {' '.join(sql.split())}"
+        )
+    if pairs and not missing:
+        yield fine("tables", f"the target has all {len(pairs)}")
+    for pair in pairs:
+        table = sql_name(*pair.place)
+        for problem in pair.problems:
+            yield wrong("columns", problem, f"ALTER TABLE {table} …")
+        for doubt in doubts_of_mariadb(pair):
+            yield warning("columns", doubt, f"ALTER TABLE {table} MODIFY …")
+        if not pair.target.primary_key:
+            yield wrong("tables", f"the target's {'.'.join(pair.place)} has no primary key",
+                        f"ALTER TABLE {table} ADD PRIMARY KEY ({sql_names(pair.source.key)})")  # fmt: skip
 
 
 def _cascades(source: MysqlSourceCatalogue, database: str, pairs: Sequence[PairedTable]) -> Iterator[CheckFinding]:

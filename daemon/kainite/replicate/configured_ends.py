@@ -16,7 +16,7 @@ from kainite.base.errors import SettingsError
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.command import main as extractor_command
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.replicate.binlog_ends import refuse_binlog_source
+from kainite.replicate.binlog_ends import NOT_INTO_MARIADB, refuse_binlog_source
 from kainite.replicate.ends import ReplicaEnds
 from kainite.settings import ExtractOffsets, Settings
 from kainite.settings.kinds.target_kinds import kind_of
@@ -29,9 +29,15 @@ _NAMED: Final = (
     " the source from there (docs/replicate.md)"
 )
 
+_NO_TARGET: Final = "kainite replicate needs a target that begins with postgresql:// or mariadb://"
 
-def ends_of(configured: Settings) -> ReplicaEnds:
+
+def ends_of(configured: Settings, *, mariadb: bool = False) -> ReplicaEnds:
     """Returns the two databases that a settings file connects.
+
+    Args:
+        configured: the settings file.
+        mariadb: whether the target may be a MariaDB database.
 
     Raises:
         SettingsError: the extractor is another program, or the target no PostgreSQL database, or the offset is kept
@@ -40,12 +46,14 @@ def ends_of(configured: Settings) -> ReplicaEnds:
     refuse_binlog_source(configured)
     require_one_target(configured, "kainite replicate")
     target = configured.apply.target
-    if target is None or kind_of(target).name != "postgresql":
-        raise SettingsError(f"{configured.path}: kainite replicate needs a target that begins with postgresql://")
+    kind = "" if target is None else kind_of(target).name
+    if target is None or (kind != "postgresql" and not (mariadb and kind == "mariadb")):
+        raise SettingsError(f"{configured.path}: {NOT_INTO_MARIADB if kind == 'mariadb' else _NO_TARGET}")
     if configured.extract.offsets is not ExtractOffsets.KAINITE:
         raise SettingsError(f"{configured.path}: set extractorMode=cyclic and extractorOffsets=kainite")
     source, required = source_of(configured.extract.command)
-    return ReplicaEnds(source, libpq_url(target), f"{configured.log.table}/{configured.log.partition}", required)
+    url = target if kind == "mariadb" else libpq_url(target)
+    return ReplicaEnds(source, url, f"{configured.log.table}/{configured.log.partition}", required)
 
 
 def source_of(command: Sequence[str]) -> tuple[SourceSlot, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import psycopg
 
@@ -17,6 +17,8 @@ from kainite.base.errors import KainiteError, SourceError, TargetUnavailableErro
 from kainite.base.redaction import redacted
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.targets.postgresql.connection import connect
+
+_MARIADB: Final = "mariadb://"
 
 
 class LoadEnds(Protocol):
@@ -28,7 +30,7 @@ class LoadEnds(Protocol):
 
     @property
     def target(self) -> str:
-        """Returns the target's URL, as libpq takes it."""
+        """Returns the target's URL, as libpq takes it; or that of a MariaDB database (:func:`is_mariadb`)."""
 
     @property
     def log_partition(self) -> str:
@@ -41,7 +43,8 @@ class ReplicaEnds:
 
     Attributes:
         source: the source's URL, slot and publication.
-        target: the target's URL, as libpq takes it; ``repr`` leaves both out, since they may hold passwords.
+        target: the target's URL, as libpq takes it, or of MariaDB; ``repr`` leaves both out, since they may hold
+            passwords.
         log_partition: the log's name in the target, as in :mod:`kainite_spark.targets.contract`.
         required: tables, as ``schema.table``, that the publication must have (``--table``).
     """
@@ -54,6 +57,11 @@ class ReplicaEnds:
     @property
     def source_url(self) -> str:
         return self.source.url
+
+
+def is_mariadb(url: str) -> bool:
+    """Tells whether a target's URL is that of a MariaDB database."""
+    return url.startswith(_MARIADB)
 
 
 @contextmanager

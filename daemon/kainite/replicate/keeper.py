@@ -33,7 +33,7 @@ from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, Consiste
 from kainite.capture.postgresql.replication_connection import execute
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate import ledger
-from kainite.replicate.ends import ReplicaEnds, target_session
+from kainite.replicate.ends import ReplicaEnds, is_mariadb, target_session
 from kainite.replicate.own_process import first_line_of
 
 LOOK_S: Final = 2.0
@@ -155,6 +155,10 @@ def _needed(work: KeeperWork, snapshot: str) -> bool | None:
     """Asks the ledger whether the snapshot is needed; None where the target does not answer."""
     values = {"log": work.log_partition, "generation": work.generation, "snapshot": snapshot}
     try:
+        if is_mariadb(work.target):
+            from kainite.replicate.mariadb_load_ledger import mariadb_snapshot_needed
+
+            return mariadb_snapshot_needed(work.target, work.log_partition, work.generation, snapshot, LEFT_ALONE_S)
         with target_session(work.target, "kainite keeper") as connection:
             row: Any = connection.execute(_NEEDED, values).fetchone()
     except KainiteError:

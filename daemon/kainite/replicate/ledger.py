@@ -58,7 +58,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -79,13 +79,17 @@ class CopyStep(msgspec.Struct, frozen=True, tag="copy"):
 
     Attributes:
         queries: what is read from the source: ``COPY (…) TO STDOUT`` of PostgreSQL, a ``SELECT`` of MariaDB.
-        into: where it is written, as ``COPY … FROM STDIN``; one statement, whatever the number of queries.
+        into: where it is written, as ``COPY … FROM STDIN``; one statement, whatever the number of queries. Empty for a
+            MariaDB target, which gets multi-row inserts.
         spellings: what becomes of the text of each column of MariaDB; empty for PostgreSQL.
+        types: the columns in their order, each with the OID of its type as the source's change records have it
+            (:mod:`kainite.capture.postgresql.records`); empty for a PostgreSQL target, which reads any text.
     """
 
     queries: tuple[str, ...]
     into: str
     spellings: tuple[TextSpelling, ...] = ()
+    types: dict[str, int] = {}
 
 
 class StatementStep(msgspec.Struct, frozen=True, tag="statement"):
@@ -96,6 +100,13 @@ class StatementStep(msgspec.Struct, frozen=True, tag="statement"):
     """
 
     sql: str
+
+
+class CheckStep(msgspec.Struct, frozen=True, tag="check"):
+    """Looks for rows of a MariaDB target that lack their parent: it checks no foreign key while rows are copied."""
+
+
+StepWork: TypeAlias = CopyStep | StatementStep | CheckStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +124,7 @@ class LoadStep:
     stage: int
     schema: str
     table: str
-    work: CopyStep | StatementStep
+    work: StepWork
 
 
 FIRST_STATEMENT: Final = 1_000_000_000
@@ -267,6 +278,10 @@ LEFT: Final = """
       AND stage = (SELECT min(stage) FROM kainite_load_step WHERE log_partition = %(log)s AND done_at IS NULL)
     ORDER BY step"""
 
+NAMES: Final = """
+    SELECT step, format('%%I.%%I', table_schema, table_name) AS name FROM kainite_load_step
+    WHERE log_partition = %s AND step = ANY(%s::bigint[]) ORDER BY step"""
+
 FAILED: Final = """
     UPDATE kainite_load_step SET cause = %s WHERE log_partition = %s AND step = %s AND done_at IS NULL"""
 
@@ -285,15 +300,15 @@ END_SESSIONS: Final = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE application_name LIKE %s AND pid <> pg_backend_pid() AND datname = current_database()"""
 
-_STEPS: Final[msgspec.json.Decoder[CopyStep | StatementStep]] = msgspec.json.Decoder(CopyStep | StatementStep)
+_STEPS: Final[msgspec.json.Decoder[StepWork]] = msgspec.json.Decoder(StepWork)
 
 
-def encoded(work: CopyStep | StatementStep) -> str:
+def encoded(work: StepWork) -> str:
     """Returns the column ``work`` of a step."""
     return msgspec.json.encode(work).decode()
 
 
-def decoded(text: str) -> CopyStep | StatementStep:
+def decoded(text: str) -> StepWork:
     """Returns the work of a step; the inverse of :func:`encoded`."""
     return _STEPS.decode(text)
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
@@ -18,6 +18,7 @@ from kainite.base.errors import CatalogueError, TargetError, TargetFencedError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, table_ledger
+from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.tables import TableName
 from kainite.targets.postgresql.own_columns import check_own_columns
@@ -265,6 +266,14 @@ class LoadLedger:
         """
         row = self._connection.execute(ledger.MAKE_LIVE_AGAIN, (self._log,)).fetchone()
         return None if row is None else int(row[0])
+
+    def names_of(self, steps: Collection[int]) -> Mapping[int, str]:
+        """Returns the tables of steps."""
+        return {row.step: row.name for row in self.rows(ledger.NAMES, self._log, list(steps))}
+
+    def make_foreign_keys(self) -> list[str]:
+        """Makes foreign keys that are off again, where both tables are live; returns what the target refused."""
+        return make_again(self._connection, self._log)
 
     def rows(self, query: Any, *values: object) -> list[Any]:
         """Returns the rows of a query, by the names of its columns."""

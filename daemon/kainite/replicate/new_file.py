@@ -57,7 +57,7 @@ def write_properties(path: Path, source: str | None, target: str | None, stream:
         name=name,
         stream=stream,
         extractor=(_OF_MARIADB if of_mariadb else _OF_POSTGRESQL).format(source=source, name=name),
-        passwords="KAINITE_SOURCE_PASSWORD and ~/.pgpass" if of_mariadb else "~/.pgpass",
+        passwords=_passwords(of_mariadb, target.startswith(_MARIADB)),
         target=target,
         offset=f"{path.stem}.offset",
     )
@@ -68,3 +68,9 @@ def write_properties(path: Path, source: str | None, target: str | None, stream:
         raise SettingsError(f"{path} is there already: leave out --source, --target and --stream") from None
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _passwords(of_mariadb: bool, into_mariadb: bool) -> str:
+    places = ["KAINITE_SOURCE_PASSWORD"] if of_mariadb else []
+    places += [] if of_mariadb and into_mariadb else ["~/.pgpass"]
+    return " and ".join([*places, *(["the target's address"] if into_mariadb else [])])

@@ -104,14 +104,21 @@ def _copies(table: ReplicaTable, pages: int, *, whole: bool) -> Iterator[CopySte
     """Yields what copies a table, range by range, or as a whole."""
     columns = ", ".join(map(quoted, table.copied))
     into = f"COPY {table.sql} ({columns}) FROM STDIN"
-    queries = [_query(table, columns, one) for part in table.parts for one in page_ranges(part, pages)]
+    queries = [range_query(table, columns, one) for part in table.parts for one in page_ranges(part, pages)]
     if whole:
         yield CopyStep(tuple(queries), into)
     else:
         yield from (CopyStep((query,), into) for query in queries)
 
 
-def _query(table: ReplicaTable, columns: str, one: PageRange) -> str:
+def range_query(table: ReplicaTable, columns: str, one: PageRange) -> str:
+    """Returns the statement that reads a range of a table's rows.
+
+    Args:
+        table: the table.
+        columns: the names of what is read, as SQL.
+        one: the range.
+    """
     wanted = f" AND ({table.published_rows})" if table.published_rows else ""
     return f"COPY (SELECT {columns} FROM ONLY {one.part} WHERE {one.condition}{wanted}) TO STDOUT"
 

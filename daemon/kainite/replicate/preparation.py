@@ -11,7 +11,9 @@ nothing, and leaves alone what is there:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 
 import psycopg
 from psycopg import sql
@@ -23,10 +25,10 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.extract.offsets.offset_file import OffsetFile, offset_file_of
 from kainite.extract.offsets.place import Place
 from kainite.replicate.configured_ends import ends_of
-from kainite.replicate.ends import LoadEnds, ReplicaEnds, both_sessions
+from kainite.replicate.ends import LoadEnds, ReplicaEnds, both_sessions, is_mariadb
 from kainite.replicate.findings import CheckFinding, is_ready
 from kainite.replicate.ledger import CREATE
-from kainite.replicate.load_ledger import LoadLedger, found_load
+from kainite.replicate.load_ledger import FoundLoad, LoadLedger, found_load
 from kainite.replicate.schema_dump import dump_schema
 from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.settings_checks import look_at_settings
@@ -35,7 +37,9 @@ from kainite.replicate.source_checks import look_at_source
 from kainite.replicate.tables import ReplicaTable, described, published
 from kainite.replicate.target_checks import look_at_target
 from kainite.settings import Settings
+from kainite.settings.kinds.target_kinds import kind_of
 from kainite.targets.postgresql.catalogue import reading_unfinished
+from kainite.uow.catalogue.introspection import CatalogueReader, Reading
 from kainite.uow.catalogue.reflection import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
 
@@ -47,11 +51,20 @@ def target_catalogue(configured: Settings, ends: LoadEnds) -> Catalogue:
         TargetUnavailableError: the target does not answer.
         CatalogueError: a schema does not exist.
     """
-    with reading_unfinished(ends.target) as reader:
+    with _reading(ends.target) as reader:
         schemas = configured.apply.schemas or (reader.default_schema() or "",)
         if not any(reader.table_names(schema) for schema in schemas):
             return Catalogue({}, reader.default_schema())
         return catalogue_of(reader, configured.apply.schemas)
+
+
+def _reading(url: str) -> AbstractContextManager[CatalogueReader]:
+    """Gives a reader of a target's catalogue as it is, also while a load has still to make keys."""
+    if not is_mariadb(url):
+        return reading_unfinished(url)
+    kind = kind_of(url)
+    reading: Reading = kind.part(kind.catalogue)
+    return reading(url)
 
 
 def look(configured: Settings) -> list[CheckFinding]:
@@ -90,8 +103,9 @@ def write(configured: Settings) -> Iterator[str]:
     """
     ends = ends_of(configured)
     with both_sessions(ends) as (source, target):
-        yield from _publication(source, ends)
-        yield from _slot(source, target, ends, offset_file_of(configured))
+        yield from made_publication(source, ends)
+        load = partial(found_load, target, ends.log_partition)
+        yield from made_slot(source, load, ends, offset_file_of(configured))
         yield from _tables(source, target, ends, published(source, ends.source.publication))
 
 
@@ -99,11 +113,12 @@ def write_tables(configured: Settings) -> Iterator[str]:
     """Makes the publication and the target's tables, where they are missing, and no slot; as :func:`write`."""
     ends = ends_of(configured)
     with both_sessions(ends) as (source, target):
-        yield from _publication(source, ends)
+        yield from made_publication(source, ends)
         yield from _tables(source, target, ends, published(source, ends.source.publication))
 
 
-def _publication(source: psycopg.Connection, ends: ReplicaEnds) -> Iterator[str]:
+def made_publication(source: psycopg.Connection, ends: ReplicaEnds) -> Iterator[str]:
+    """Makes the publication where it is missing; yields what was done."""
     name = ends.source.publication
     if source.execute("SELECT FROM pg_publication WHERE pubname = %s", (name,)).rowcount:
         return
@@ -113,9 +128,20 @@ def _publication(source: psycopg.Connection, ends: ReplicaEnds) -> Iterator[str]
     yield f"made publication {name}"
 
 
-def _slot(
-    source: psycopg.Connection, target: psycopg.Connection, ends: ReplicaEnds, file: OffsetFile | None
+def made_slot(
+    source: psycopg.Connection, load: Callable[[], FoundLoad | None], ends: ReplicaEnds, file: OffsetFile | None
 ) -> Iterator[str]:
+    """Makes the slot and the offset file where they are missing; yields what was done.
+
+    Args:
+        source: a session with the source.
+        load: returns the target's load.
+        ends: source and target.
+        file: where the offset is kept.
+
+    Raises:
+        SourceError: the target has been loaded, and the offset file is missing.
+    """
     assert file is not None, "ends_of has looked at extractorOffsets"
     name, slot = ends.source.slot, found_slot(source, ends.source.slot)
     if file.path.exists():
@@ -125,7 +151,7 @@ def _slot(
             pass
         slot = found_slot(source, name)
         yield f"made replication slot {name}"
-    elif (load := found_load(target, ends.log_partition)) is not None and load.position is not None:
+    elif (found := load()) is not None and found.position is not None:
         raise SourceError(f"offset file {file.path} is missing, and the target has been loaded: put a copy back")
     assert slot is not None
     assert slot.lsn is not None, "a logical slot has a place"

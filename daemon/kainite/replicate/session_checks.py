@@ -7,17 +7,31 @@ the lock would be another client's, and so would the session that is ended.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from kainite.replicate.ends import ReplicaEnds, both_sessions
+import psycopg
+
+from kainite.replicate.ends import ReplicaEnds, both_sessions, is_mariadb, source_session
 from kainite.replicate.findings import CheckFinding, wrong
 from kainite.targets.postgresql.pooling import OWN_PORT, share_sessions
 
 
 def look_at_sessions(ends: ReplicaEnds) -> Iterator[CheckFinding]:
     """Yields which address leads through a pooler in transaction mode; raises SourceError where one does not answer."""
-    with both_sessions(ends) as ones, both_sessions(ends) as others:
-        for name, one, other in zip(("source", "target"), ones, others, strict=True):
+    with _sessions(ends) as ones, _sessions(ends) as others:
+        for name, one, other in zip(("source", "target"), ones, others, strict=False):
             if share_sessions(one, other):
                 yield wrong("sessions", f"the {name}'s address leads through a pooler in transaction mode, where no"
                             " session is Kainite's own", OWN_PORT)  # fmt: skip
+
+
+@contextmanager
+def _sessions(ends: ReplicaEnds) -> Iterator[Sequence[psycopg.Connection]]:
+    """Connects to source and target, to the source alone where the target is MariaDB's."""
+    if is_mariadb(ends.target):
+        with source_session(ends.source.url) as source:
+            yield (source,)
+    else:
+        with both_sessions(ends) as both:
+            yield both

@@ -5,7 +5,8 @@ Text and JSON are two views of one :class:`ReplicaStatus`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -129,14 +130,32 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
     cursor: psycopg.Cursor[Any] = connection.cursor(row_factory=namedtuple_row)
     rows = cursor.execute(_TABLES.encode(), (log_partition,)).fetchall()
     keys: Any = cursor.execute(_STATEMENTS.encode(), (log_partition,)).fetchone()
-    loaded = {f"{row.schema}.{row.name}": _table(row, load.state) for row in rows}
+    loaded = {f"{row.schema}.{row.name}": copied_table(load.state, *row) for row in rows}
     own = _own_tables(connection, log_partition, load.source)
     tables = tuple(value for _, value in sorted((loaded | own).items()))
     foreign_keys = _foreign_keys(connection, log_partition)
+    found = status_with(load, tables, keys.statements, keys.done, keys.refused)
+    return replace(
+        found,
+        refused=(*found.refused, *(f"{name}: {cause}" for name, cause in foreign_keys if cause)),
+        foreign_keys=tuple(name for name, _ in foreign_keys),
+        verified=verified,
+    )
+
+
+def status_with(
+    load: FoundLoad, tables: Sequence[TableStatus], statements: int, statements_done: int, refused: Sequence[str]
+) -> ReplicaStatus:
+    """Returns the status of a target that has a load.
+
+    Args:
+        load: the load.
+        tables: its tables.
+        statements, statements_done: how many statements, or checks, follow behind the rows, and how many are done.
+        refused: those that the target has refused, with the causes.
+    """
     ranges, done = sum(table.ranges for table in tables), sum(table.ranges_done for table in tables)
-    seconds = None
-    if load.state is not LoadState.PREPARED:
-        seconds = _seconds(load)
+    seconds = None if load.state is LoadState.PREPARED else _seconds(load)
     return ReplicaStatus(
         load.state,
         consistent=load.state in _AFTER_THE_LOAD and all(table.state is TableState.LIVE for table in tables),
@@ -148,14 +167,12 @@ def status_of(connection: psycopg.Connection, log_partition: str) -> ReplicaStat
         ranges_done=done,
         rows=sum(table.rows for table in tables),
         bytes=sum(table.bytes for table in tables),
-        statements=keys.statements,
-        statements_done=keys.done,
-        refused=(*keys.refused, *(f"{name}: {cause}" for name, cause in foreign_keys if cause)),
-        foreign_keys=tuple(name for name, _ in foreign_keys),
+        statements=statements,
+        statements_done=statements_done,
+        refused=tuple(refused),
         seconds=seconds,
         seconds_left=_left(load.state, ranges, done, seconds),
-        tables=tables,
-        verified=verified,
+        tables=tuple(tables),
     )
 
 
@@ -216,20 +233,29 @@ def _left(state: LoadState, ranges: int, done: int, seconds: float | None) -> fl
     return seconds * (ranges - done) / done
 
 
-def _table(row: Any, state: LoadState) -> TableStatus:
-    return TableStatus(
-        f"{row.schema}.{row.name}", _state(row, state), row.ranges, row.ranges_done, row.rows, row.bytes, row.cause
-    )
+def copied_table(
+    load: LoadState, schema: str, name: str, ranges: int, done: int, rows: int, size: int, cause: str | None
+) -> TableStatus:
+    """Returns the status of a table that the load of everything copies.
+
+    Args:
+        load: the load's state.
+        schema, name: its name.
+        ranges, done: how many ranges of rows it has, and how many of them are copied.
+        rows, size: the rows and bytes that are copied.
+        cause: why a range was refused; None where none was.
+    """
+    return TableStatus(f"{schema}.{name}", _state(ranges, done, cause, load), ranges, done, rows, size, cause)
 
 
-def _state(row: Any, state: LoadState) -> TableState:
-    if state in _AFTER_THE_LOAD:
+def _state(ranges: int, done: int, cause: str | None, load: LoadState) -> TableState:
+    if load in _AFTER_THE_LOAD:
         return TableState.LIVE
-    if row.cause is not None:
+    if cause is not None:
         return TableState.FAILED
-    if row.ranges == row.ranges_done:
+    if ranges == done:
         return TableState.COPIED
-    return TableState.LOADING if row.ranges_done else TableState.WAITING
+    return TableState.LOADING if done else TableState.WAITING
 
 
 def _seconds(load: FoundLoad) -> float:

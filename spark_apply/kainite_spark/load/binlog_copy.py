@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kainite.base.errors import SettingsError, SourceError
 from kainite.capture.mysql.place import BinlogPlace
@@ -38,8 +39,9 @@ from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_plan import PairedTable, check_pairs, copy_steps, paired_tables
 from kainite.replicate.binlog_point import binlog_point, offset_of, source_catalogue
-from kainite.replicate.ends import target_session
+from kainite.replicate.ends import is_mariadb, target_session
 from kainite.replicate.ledger import LoadStep
+from kainite.replicate.mariadb_plan import steps_from_mariadb
 from kainite.targets.postgresql.pooling import OWN_PORT, share_sessions
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.snapshot_readers import begin_snapshot, hold_tables, release_snapshot, snapshot_lives
@@ -88,6 +90,8 @@ class BinlogCopySource:
     ends: BinlogEnds
 
     def check_sessions(self) -> None:
+        if is_mariadb(self.ends.target):
+            return
         with target_session(self.ends.target) as one, target_session(self.ends.target) as other:
             if share_sessions(one, other):
                 raise SettingsError(
@@ -108,7 +112,9 @@ class BinlogCopySource:
             _check_source(catalogue, database, self.ends.source.tables)
             pairs, missing = paired_tables(snapshot_tables(catalogue, database, self.ends.source.tables), target)
             check_pairs(pairs, missing)
-            steps = copy_steps(pairs, target, lambda table: _ranges(catalogue, table))
+            ranges = partial(_ranges, catalogue)
+            into_mariadb = is_mariadb(self.ends.target)
+            steps = steps_from_mariadb(pairs, ranges) if into_mariadb else copy_steps(pairs, target, ranges)
         return _BinlogCopy(self.ends, pairs, steps, parallelism)
 
     def lives(self, snapshot: str) -> bool:

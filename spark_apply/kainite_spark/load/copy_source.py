@@ -8,10 +8,11 @@ from typing import Protocol
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, ConsistentPoint, lives
-from kainite.replicate.ends import LoadEnds, ReplicaEnds, source_session
+from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb, source_session
 from kainite.replicate.keeper import kept_snapshot
 from kainite.replicate.ledger import LoadStep
 from kainite.replicate.load_ledger import PlacedTable
+from kainite.replicate.mariadb_plan import check_mariadb_pairs, mariadb_pairs, steps_from_postgresql
 from kainite.replicate.plan import load_steps
 from kainite.replicate.preparation import check_ready
 from kainite.replicate.session_checks import look_at_sessions
@@ -79,12 +80,13 @@ class _PostgresCopy:
     """Implements :class:`PlannedCopy`."""
 
     ends: ReplicaEnds
-    tables: Sequence[ReplicaTable]
+    published: Sequence[ReplicaTable]
+    tables: Sequence[PlacedTable]
     steps: Sequence[LoadStep]
     lock_wait: float
 
     def point(self, generation: int) -> ConsistentPoint:
-        oids = [part.oid for table in self.tables for part in table.parts]
+        oids = [part.oid for table in self.published for part in table.parts]
         return kept_snapshot(self.ends, generation, oids, self.lock_wait)
 
 
@@ -108,7 +110,11 @@ class PostgresCopySource:
 
     def plan(self, target: Catalogue, parallelism: int) -> _PostgresCopy:
         tables = _published(self.ends)
-        return _PostgresCopy(self.ends, tables, load_steps(tables, target, parallelism), self.lock_wait)
+        if not is_mariadb(self.ends.target):
+            return _PostgresCopy(self.ends, tables, tables, load_steps(tables, target, parallelism), self.lock_wait)
+        pairs, missing = mariadb_pairs(tables, target)
+        check_mariadb_pairs(pairs, missing)
+        return _PostgresCopy(self.ends, tables, pairs, steps_from_postgresql(pairs, parallelism), self.lock_wait)
 
     def lives(self, snapshot: str) -> bool:
         return lives(self.ends.source.url, snapshot)

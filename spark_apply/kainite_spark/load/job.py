@@ -16,19 +16,21 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
-
-import psycopg
+from typing import TYPE_CHECKING, Final
 
 from kainite.base.errors import CatalogueError, SourceError
 from kainite.base.logs import event
 from kainite.capture.places import format_place
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import WAS_CUT_OVER, FoundLoad, LoadLedger, source_name
+from kainite.replicate.load_ledger import WAS_CUT_OVER, FoundLoad, source_name
+from kainite.replicate.load_target import DrivenLedger, driven_ledger
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.copy_source import CopySource
-from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, goes_on, make_foreign_keys
+from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, check_made, goes_on
 from kainite_spark.load.tasks import LoadTask
+
+if TYPE_CHECKING:
+    from kainite.replicate.load_target import LoadSession
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ class LoadJob:
     """
 
     source: CopySource
-    connection: psycopg.Connection
+    connection: LoadSession
     runner: StepRunner
     catalogue: Callable[[], Catalogue]
     stop: threading.Event = field(default_factory=threading.Event)
@@ -77,13 +79,13 @@ class LoadJob:
             SparkUnavailableError: Spark jobs failed again and again.
         """
         self.source.check_sessions()
-        ledger = LoadLedger(self.connection, self.source.ends.log_partition)
+        ledger = driven_ledger(self.connection, self.source.ends.log_partition)
         ledger.create()
         found = ledger.found()
         if found is not None and found.state is LoadState.CUT_OVER:
             raise CatalogueError(WAS_CUT_OVER)
         if found is not None and found.state is LoadState.LIVE and not anew:
-            make_foreign_keys(self.connection, self.source.ends.log_partition)
+            check_made(ledger.make_foreign_keys())
             return found
         for _ in range(SNAPSHOTS):
             try:
@@ -100,7 +102,7 @@ class LoadJob:
             " failover, idle_session_timeout, an operator); start the load again when that is over"
         )
 
-    def _load(self, ledger: LoadLedger, found: FoundLoad | None) -> None:
+    def _load(self, ledger: DrivenLedger, found: FoundLoad | None) -> None:
         if not goes_on(self.source.lives, ledger, found):
             self._release(ledger.found())
             self._begin(ledger)
@@ -111,7 +113,7 @@ class LoadJob:
         if not self.stop.is_set():
             self._finish(ledger, now)
 
-    def _finish(self, ledger: LoadLedger, now: FoundLoad) -> None:
+    def _finish(self, ledger: DrivenLedger, now: FoundLoad) -> None:
         """Makes the load live; what committed since the point is in the slot, or the copy is worth nothing."""
         try:
             self.source.check()
@@ -121,13 +123,13 @@ class LoadJob:
         ledger.finish()
         self._release(now)
         event(_LOG, logging.INFO, "target is live", position=format_place(now.position or 0, now.source))
-        make_foreign_keys(self.connection, self.source.ends.log_partition)
+        check_made(ledger.make_foreign_keys())
 
     def _release(self, found: FoundLoad | None) -> None:
         if found is not None and found.snapshot:
             self.source.release(found.snapshot)
 
-    def _begin(self, ledger: LoadLedger) -> None:
+    def _begin(self, ledger: DrivenLedger) -> None:
         self.source.check()
         planned = self.source.plan(self.catalogue(), self.runner.parallelism)
         generation = self.take_over()

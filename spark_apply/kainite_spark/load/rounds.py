@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import psycopg
 
@@ -20,7 +20,8 @@ from kainite.base.retry import Backoff
 from kainite.capture.places import format_place
 from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import FoundLoad, LoadLedger
+from kainite.replicate.load_ledger import FoundLoad
+from kainite.replicate.load_target import DrivenLedger
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
 
 _LOG = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ class LostSnapshotError(Exception):
     """The snapshot is gone."""
 
 
-def goes_on(lives: Callable[[str], bool], ledger: LoadLedger, found: FoundLoad | None) -> bool:
+def goes_on(lives: Callable[[str], bool], ledger: DrivenLedger, found: FoundLoad | None) -> bool:
     """Goes on with a load that was left, if what is left of it can be done; tells whether it does.
 
     Args:
@@ -80,7 +81,12 @@ def goes_on(lives: Callable[[str], bool], ledger: LoadLedger, found: FoundLoad |
 
 def make_foreign_keys(connection: psycopg.Connection, log_partition: str) -> None:
     """Makes foreign keys that are off again, where both tables are live; raises TargetRejectedError for refusals."""
-    if refused := make_again(connection, log_partition):
+    check_made(make_again(connection, log_partition))
+
+
+def check_made(refused: Sequence[str]) -> None:
+    """Raises TargetRejectedError where the target refused foreign keys."""
+    if refused:
         raise TargetRejectedError(
             f"rows are in their places, and foreign keys were refused: {'; '.join(refused)}. Mend that and start again:"
             " it makes them"
@@ -98,7 +104,7 @@ class StepRounds:
         look: called now and then while they run.
     """
 
-    ledger: LoadLedger
+    ledger: DrivenLedger
     runner: StepRunner
     stop: threading.Event
     look: Callable[[], None]
@@ -139,14 +145,9 @@ class StepRounds:
         self.look()
 
 
-_NAMES: Final = """
-    SELECT step, format('%%I.%%I', table_schema, table_name) AS name FROM kainite_load_step
-    WHERE step = ANY(%s::bigint[]) ORDER BY step"""
-
-
-def _refusal(ledger: LoadLedger, refused: dict[int, str]) -> str:
-    named: Iterator[Any] = iter(ledger.rows(_NAMES, list(refused)))
-    causes = dict.fromkeys(f"{row.name}: {refused[row.step]}" for row in named if row.step in refused)
+def _refusal(ledger: DrivenLedger, refused: dict[int, str]) -> str:
+    named = ledger.names_of(refused)
+    causes = dict.fromkeys(f"{name}: {refused[step]}" for step, name in named.items())
     return (
         f"{len(refused)} steps of the load were refused, all others that could be done are done. {'. '.join(causes)}."
         " Mend that and start the load again: it goes on with what is left"

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from kainite_spark.load.tasks import LoadStepResult, LoadTask, close_sessions, run_step
+from kainite_spark.load.any_step import run_any_step
+from kainite_spark.load.tasks import LoadStepResult, LoadTask, close_sessions
 
 LOOK_S: Final = 0.5
 
@@ -16,7 +17,7 @@ LOOK_S: Final = 0.5
 def run_steps(task: LoadTask, steps: Iterator[int]) -> Iterator[LoadStepResult]:
     """Yields the results of steps: what a Spark task of a load does."""
     for step in steps:
-        yield run_step(task, step)
+        yield run_any_step(task, step)
 
 
 class ThreadStepRunner:
@@ -48,7 +49,7 @@ def _run_what_is_left(task: LoadTask, left: SimpleQueue[int], over: threading.Ev
     done = []
     try:
         while not over.is_set():
-            done.append(run_step(task, left.get_nowait()))
+            done.append(run_any_step(task, left.get_nowait()))
     except Empty:
         pass
     finally:

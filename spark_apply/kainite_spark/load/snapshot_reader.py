@@ -39,7 +39,8 @@ from kainite.base.redaction import redacted
 from kainite.base.whole_write import write_whole
 from kainite.capture.mysql.snapshot_session import SnapshotGoneError, SnapshotSession
 from kainite.replicate.ledger import CopyStep
-from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome, run_step
+from kainite_spark.load.any_step import run_any_step
+from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
 
 LEFT_ALONE_S: Final = 600.0
 """Seconds for which a load whose driver was killed may be gone on with."""
@@ -150,7 +151,7 @@ class SnapshotReader:
         return ReaderAnswer()
 
     def _step(self, generation: int, step: int) -> LoadStepResult:
-        return run_step(LoadTask(self.work, generation, None), step, self._rows)
+        return run_any_step(LoadTask(self.work, generation, None), step, self._rows)
 
     @contextmanager
     def _rows(self, work: CopyStep) -> Iterator[Iterator[bytes]]:

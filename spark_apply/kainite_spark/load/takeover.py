@@ -17,6 +17,7 @@ What a crash leaves:
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 import psycopg
 
@@ -27,11 +28,16 @@ from kainite_spark.driver.outcomes import latest_mark, mount_outcomes
 from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.postgresql import ledger
 
+if TYPE_CHECKING:
+    import pymysql
+
+    from kainite.replicate.load_target import LoadSession
+
 
 def take_over(
     store: LogStore,
     partition: str,
-    connection: psycopg.Connection,
+    connection: LoadSession,
     ledger_name: str,
     owner: str,
     lease: float,
@@ -65,12 +71,28 @@ def take_over(
         return outcomes.generation
 
 
-def _is_behind(connection: psycopg.Connection, ledger_name: str, mark: TargetMark) -> bool:
-    found = connection.execute("SELECT generation, micro_batch FROM kainite_fence WHERE log_partition = %s",
-                               (ledger_name,)).fetchone()  # fmt: skip
-    acknowledged = connection.execute(ledger.APPLIED, (ledger_name, list(mark.tids))).rowcount
+def _is_behind(connection: LoadSession, ledger_name: str, mark: TargetMark) -> bool:
+    if isinstance(connection, psycopg.Connection):
+        found = connection.execute("SELECT generation, micro_batch FROM kainite_fence WHERE log_partition = %s",
+                                   (ledger_name,)).fetchone()  # fmt: skip
+        acknowledged = connection.execute(ledger.APPLIED, (ledger_name, list(mark.tids))).rowcount
+    else:
+        found, acknowledged = _of_mariadb(connection, ledger_name, mark)
     try:
         check_mark(ledger_name, mark, found, acknowledged)
     except TargetWentBackError:
         return True
     return False
+
+
+def _of_mariadb(
+    connection: pymysql.connections.Connection, ledger_name: str, mark: TargetMark
+) -> tuple[tuple[int, int] | None, int]:
+    """Returns the fence of a MariaDB target, and how many of a mark's units it has acknowledged."""
+    from kainite_spark.targets.mariadb import ledger as of_mariadb
+
+    with connection.cursor() as cursor:
+        cursor.execute(of_mariadb.FENCE, (ledger_name,))
+        row = cursor.fetchone()
+        acknowledged = cursor.execute(of_mariadb.APPLIED, (ledger_name, tuple(mark.tids))) if mark.tids else 0
+    return None if row is None else (int(row[0]), int(row[1])), acknowledged

@@ -1,4 +1,4 @@
-"""Does one step of a load: copies a range of rows, or executes a statement, with the step's entry in the ledger.
+"""Does one step of a load into PostgreSQL: copies a range, or executes a statement, with its entry in the ledger.
 
 A step is one transaction of the target (:mod:`kainite.replicate.ledger`)::
 
@@ -27,7 +27,7 @@ from psycopg import errors, pq, sql
 from kainite.base.redaction import redacted
 from kainite.replicate import ledger
 from kainite.replicate.ends import LoadEnds
-from kainite.replicate.ledger import CopyStep, StatementStep
+from kainite.replicate.ledger import CopyStep, StatementStep, StepWork
 from kainite.targets.postgresql.connection import connect
 from kainite.targets.postgresql.text_forms import as_local_settings
 
@@ -39,7 +39,7 @@ LOCK_WAIT_S: Final = 30
 _TAKE: Final = f"""
     WITH ended AS MATERIALIZED ({ledger.END_SESSIONS})
     SELECT set_config('application_name', %s, false), (SELECT count(*) FROM ended)"""
-_LONGEST_CAUSE: Final = 1000
+LONGEST_CAUSE: Final = 1000
 _WRITTEN_AT_ONCE: Final = 256 * 1024
 _SETTINGS: Final = f"SELECT {as_local_settings()}"
 # The server ends a transaction whose client is silent for a minute; a statement under way is none.
@@ -89,11 +89,11 @@ class LoadTask:
     snapshot: str | None
 
 
-class _FencedError(Exception):
+class StepFencedError(Exception):
     """Another driver has taken over."""
 
 
-class _SnapshotLostError(Exception):
+class SnapshotLostError(Exception):
     """The source does not know the snapshot."""
 
 
@@ -105,18 +105,23 @@ def run_step(task: LoadTask, step: int, rows_of: RowsOf | None = None) -> LoadSt
         step: the step's number.
         rows_of: reads the source's rows; a session of PostgreSQL that imports the snapshot, where none is given.
     """
-    rows_of = rows_of or partial(_rows_of_postgresql, task, step)
+    rows_of = rows_of or partial(rows_of_postgresql, task, step)
     try:
         with _session(task.ends.target, ledger.session_name(task.ends.log_partition, step)) as target:
             _run(task, step, target, rows_of)
-    except _FencedError:
+    except StepFencedError:
         return LoadStepResult(step, StepOutcome.FENCED)
-    except _SnapshotLostError as error:
+    except SnapshotLostError as error:
         return LoadStepResult(step, StepOutcome.SNAPSHOT_LOST, str(error))
     except psycopg.Error as error:
-        again = error.diag.sqlstate is None or error.diag.sqlstate[:2] in _PASSING
-        return LoadStepResult(step, StepOutcome.AGAIN if again else StepOutcome.REFUSED, _line(error))
+        return failed_in_postgresql(step, error)
     return LoadStepResult(step, StepOutcome.DONE)
+
+
+def failed_in_postgresql(step: int, error: psycopg.Error) -> LoadStepResult:
+    """Returns what became of a step that a PostgreSQL database has ended."""
+    again = error.diag.sqlstate is None or error.diag.sqlstate[:2] in _PASSING
+    return LoadStepResult(step, StepOutcome.AGAIN if again else StepOutcome.REFUSED, _line(error))
 
 
 # Connections, lack of resources, an operator's doing, and transactions that met: PostgreSQL manual, appendix A.
@@ -128,16 +133,17 @@ def _run(task: LoadTask, step: int, target: psycopg.Connection, rows_of: RowsOf)
     with target.transaction():
         target.execute(_LIMITS)
         if target.execute(ledger.HOLD, (log, task.generation)).rowcount != 1:
-            raise _FencedError
+            raise StepFencedError
         claimed = target.execute(ledger.CLAIM, (log, step)).fetchone()
         if claimed is None:
             return
         work = ledger.decoded(claimed[0])
-        rows, size = _execute(work, target) if isinstance(work, StatementStep) else _copy(rows_of, work, target)
+        rows, size = _copy(rows_of, work, target) if isinstance(work, CopyStep) else _execute(work, target)
         target.execute(ledger.DONE, (rows, size, log, step))
 
 
-def _execute(work: StatementStep, target: psycopg.Connection) -> tuple[int, int]:
+def _execute(work: StepWork, target: psycopg.Connection) -> tuple[int, int]:
+    assert isinstance(work, StatementStep), "PostgreSQL checks foreign keys itself"
     with _path_of(target):
         target.execute(work.sql.encode())
     return 0, 0
@@ -164,8 +170,8 @@ def _copy(rows_of: RowsOf, work: CopyStep, target: psycopg.Connection) -> tuple[
 
 
 @contextmanager
-def _rows_of_postgresql(task: LoadTask, step: int, work: CopyStep) -> Iterator[Iterator[bytes]]:
-    """Implements :class:`RowsOf`."""
+def rows_of_postgresql(task: LoadTask, step: int, work: CopyStep) -> Iterator[Iterator[bytes]]:
+    """Implements :class:`RowsOf`, with a session of PostgreSQL that imports the snapshot."""
     name = ledger.session_name(task.ends.log_partition, step)
     with _session(task.ends.source_url, name) as source, _under(source, task.snapshot):
         yield (block for query in work.queries for block in _blocks(source, query))
@@ -197,13 +203,13 @@ def _under(source: psycopg.Connection, snapshot: str | None) -> Iterator[None]:
     """Runs a transaction of the source under the snapshot.
 
     Raises:
-        _SnapshotLostError: the source does not know it.
+        SnapshotLostError: the source does not know it.
     """
     source.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
         source.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
     except (errors.UndefinedObject, errors.InvalidParameterValue, errors.ObjectNotInPrerequisiteState) as error:
-        raise _SnapshotLostError(_line(error)) from None
+        raise SnapshotLostError(_line(error)) from None
     source.execute(_SETTINGS)
     source.execute("SELECT set_config('statement_timeout', '0', true), set_config('search_path', '', true)")
     yield
@@ -262,4 +268,4 @@ def _line(error: psycopg.Error) -> str:
     diagnosis = error.diag
     parts = (diagnosis.message_primary, diagnosis.message_detail, diagnosis.context)
     text = "; ".join(part for part in parts if part) or str(error)
-    return redacted(" ".join(text.split()))[:_LONGEST_CAUSE]
+    return redacted(" ".join(text.split()))[:LONGEST_CAUSE]

@@ -39,3 +39,21 @@ def test_a_source_of_mariadb_has_its_own_extractor(tmp_path: Path) -> None:
     assert ends.source.url == "mariadb://kainite@a/shop"
     assert ends.target == "postgresql://kainite@b/shop"
     assert ends.offsets.path == tmp_path / "shop.offset"
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("mariadb://kainite@a/shop", "Passwords belong into KAINITE_SOURCE_PASSWORD and the target's address."),
+        ("postgresql://kainite@a/shop", "Passwords belong into ~/.pgpass and the target's address."),
+    ],
+)
+def test_a_target_of_mariadb_is_read_where_it_may_be_one(tmp_path: Path, source: str, told: str) -> None:
+    path = tmp_path / "shop.properties"
+    write_properties(path, source, "mariadb://kainite@b/public", "shop-changes")
+    assert told in path.read_text()
+    configured = settings.load(path, needs=("applicationName",))
+    connecting = binlog_ends_of if source.startswith("mariadb") else ends_of
+    assert connecting(configured, mariadb=True).target == "mariadb://kainite@b/public"
+    with pytest.raises(SettingsError, match="into MariaDB there are kainite replicate init, load and status"):
+        connecting(configured)

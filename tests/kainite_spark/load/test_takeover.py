@@ -14,9 +14,12 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.mariadb_load_ledger import mariadb_session
 from kainite.store.memory import MemoryStore
+from kainite.targets.mariadb.rows import rows_of
 from kainite_spark.driver.outcomes import mount_outcomes
 from kainite_spark.load.takeover import take_over
+from kainite_spark.targets.mariadb import ledger as of_mariadb
 from kainite_spark.targets.mark import TargetMark
 from support.replica import Replica, replica
 from support.replicas import LOG, Loading
@@ -81,3 +84,22 @@ def test_a_job_that_still_writes_to_the_former_target_says_no_more_units_committ
     assert generation == former.generation + 1
     with pytest.raises(LogFencedError):
         former.append([Outcome(2, UnitStatus.COMMITTED)], TargetMark(former.generation, 8))
+
+
+def test_a_mariadb_target_that_went_back_is_taken_over_too(mariadb: str) -> None:
+    store, name, stop = MemoryStore(), outcomes_partition("0"), threading.Event()
+    former = mount_outcomes(store, name, "a job", lease=0.2, stop=stop)
+    assert former is not None
+    former.append([Outcome(1, UnitStatus.COMMITTED)], TargetMark(former.generation, 7, (1,)))
+    with mariadb_session(mariadb) as connection:
+        for statement in of_mariadb.CREATE:
+            connection.query(statement)
+        rows_of(connection, of_mariadb.NEW_FENCE, LOG, former.generation)
+        rows_of(connection, of_mariadb.ADVANCE, former.generation, 7, LOG)
+        connection.query(f"{of_mariadb.ACKNOWLEDGE} ('{LOG}', 1, 'T')")
+        taking = partial(take_over, store, "0", connection, LOG, "a load", 0.2, stop)
+        assert taking() is None, "the target has it all"
+        rows_of(connection, of_mariadb.TRIM, LOG, 2)
+        assert taking() == former.generation + 1
+        connection.query("DELETE FROM kainite_fence")
+        assert taking() == former.generation + 2

@@ -37,11 +37,13 @@ SESSION: Final = (
 READ_COMMITTED: Final = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 
-def connect(url: str) -> pymysql.connections.Connection:
+def connect(url: str, silent: int | None = _SILENT_SECONDS) -> pymysql.connections.Connection:
     """Opens a connection in autocommit mode, on which several statements may be sent at once.
 
     Args:
         url: an address that :func:`~kainite.targets.mariadb.address.server_of` reads.
+        silent: seconds without a byte of an answer after which it is given up; None for a statement that may take as
+            long as it takes: TCP itself notices within a minute that the server is gone.
 
     Raises:
         pymysql.Error: the server does not answer, or refuses the connection.
@@ -59,8 +61,8 @@ def connect(url: str) -> pymysql.connections.Connection:
         collation="utf8mb4_bin",
         client_flag=CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
         connect_timeout=_CONNECT_SECONDS,
-        read_timeout=_SILENT_SECONDS,
-        write_timeout=_SILENT_SECONDS,
+        read_timeout=silent,
+        write_timeout=silent,
         autocommit=True,
         local_infile=False,
         program_name="kainite",

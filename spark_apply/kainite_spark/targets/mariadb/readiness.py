@@ -24,6 +24,7 @@ from kainite_spark.targets.mariadb.rendering import quoted, table_name
 from kainite_spark.targets.opener import TargetRequest
 
 _AREA: Final = "target"
+_OF_LOADS: Final = ("kainite_load", "kainite_load_table")
 _WANTED: Final = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
 _SERVER: Final = """
@@ -68,6 +69,9 @@ def _own_tables(
         rights = lacking(grants, (*_WANTED, *(() if name in found else ("CREATE",))), schema, name)
         if rights:
             yield _lacking(f"{quoted(schema)}.{quoted(name)}", rights, role)
+    for name in _OF_LOADS:  # the server refuses the question, too, where the table is not there
+        if lacking(grants, ("SELECT",), schema, name):
+            yield _lacking(f"{quoted(schema)}.{quoted(name)}", ["SELECT"], role)
 
 
 def _tables(

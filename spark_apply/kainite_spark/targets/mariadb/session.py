@@ -34,6 +34,7 @@ from kainite_spark.targets.mariadb import ledger
 from kainite_spark.targets.mariadb.accepted_values import accepting
 from kainite_spark.targets.mariadb.errors import about_own_tables, about_units
 from kainite_spark.targets.mariadb.firing_triggers import KnownTriggers
+from kainite_spark.targets.mariadb.loaded_positions import LoadedPositions
 from kainite_spark.targets.mariadb.packet import FailedStatementError, send
 from kainite_spark.targets.mariadb.present_tables import PresentTables
 from kainite_spark.targets.mariadb.sent_packets import SentPackets
@@ -50,8 +51,9 @@ times, and each part with the locked row waits for it."""
 _TRIES = 3
 """Tries of a transaction while tables are altered, or get other triggers."""
 
-_Plan: TypeAlias = Callable[[Collection[str]], Iterable[Statement]]
-"""Makes the statements of a transaction, given the tables of which a change may fire a trigger."""
+_Plan: TypeAlias = Callable[[Sequence[Unit], Collection[str]], Iterable[Statement]]
+"""Makes the statements of a transaction, given the units without what a load has brought, and the tables of which a
+change may fire a trigger."""
 
 
 class _OutdatedError(Exception):
@@ -67,6 +69,7 @@ class MariadbSession:
         planner = Planner(schema.catalogue, schema.levels, accepting)
         self._planner = EmptyingPlanner(planner, schema.catalogue, schema.levels)
         self._triggers = KnownTriggers(schema.catalogue, policy)
+        self._loaded = LoadedPositions(schema.catalogue)
         self._present = PresentTables()
         self._connection: pymysql.connections.Connection | None = None
 
@@ -79,10 +82,10 @@ class MariadbSession:
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         if units:
-            self._apply(fence, units, lambda hooked: self._planner.plan(units, folded=folded, hooked=hooked))
+            self._apply(fence, units, lambda new, hooked: self._planner.plan(new, folded=folded, hooked=hooked))
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
-        self._apply(fence, (unit,), lambda _: self._planner.one_by_one(unit))
+        self._apply(fence, (unit,), lambda new, _: self._planner.one_by_one(new[0]))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -146,11 +149,12 @@ class MariadbSession:
     def _apply_once(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
         with self._transaction() as connection:
             _check_fence(connection, fence)
+            new = self._loaded.without_loaded(connection, fence, units)
             hooked = self._triggers.read(connection).hooked
             sent = SentPackets(connection, fence, self._present, self._schema)
             with values_refused():
                 sent.acknowledge(units)
-                for statement in planned(hooked):
+                for statement in planned(new, hooked):
                     sent.add(statement)
                 sent.flush()
             self._check_present(connection, sent.written)

@@ -21,6 +21,7 @@ from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, t
 from kainite_spark.targets.mariadb import ledger
 from kainite_spark.targets.mariadb.errors import about_own_tables
 from kainite_spark.targets.mariadb.firing_triggers import found_triggers
+from kainite_spark.targets.mariadb.loaded_positions import refuse_while_loading
 from kainite_spark.targets.mariadb.packet import FailedStatementError, send
 from kainite_spark.targets.mariadb.present_tables import why_not_transactional
 from kainite_spark.targets.mariadb.rendering import quoted, table_name
@@ -85,6 +86,7 @@ class MariadbTarget:
                 raise outranked(log_partition, generation)
             elif found[0] < generation:  # the same generation comes again when its driver lost the answer
                 _execute(connection, ledger.ADVANCE, generation, -1, log_partition)
+            refuse_while_loading(connection, log_partition)  # behind the lock of the fence, which a load closes
 
     def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:

@@ -1,0 +1,102 @@
+"""The target of a load, of whichever kind: a session, the ledger in it, and what that tells.
+
+PostgreSQL's is :mod:`kainite.replicate.load_ledger`, MariaDB's :mod:`kainite.replicate.mariadb_load_ledger`, which is
+imported where a target is one: its driver need not be installed elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import psycopg
+
+from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
+from kainite.replicate.ends import is_mariadb, target_session
+from kainite.replicate.ledger import LoadStep
+from kainite.replicate.load_ledger import FoundLoad, LoadLedger, PlacedTable, found_load
+from kainite.replicate.status import ReplicaStatus, status_of
+
+if TYPE_CHECKING:
+    import pymysql
+
+    LoadSession: TypeAlias = psycopg.Connection | pymysql.connections.Connection
+
+
+class DrivenLedger(Protocol):
+    """The ledger of one log's load, for the one driver that holds it (:class:`.load_ledger.LoadLedger`)."""
+
+    generation: int
+
+    def create(self) -> None:
+        """Makes the ledger's tables where they are missing."""
+
+    def found(self) -> FoundLoad | None:
+        """Returns the load as the ledger has it."""
+
+    def begin(self, generation: int = -1) -> None:
+        """Begins a load: from now on the apply job commits nothing, and no task of an earlier load does."""
+
+    def go_on(self) -> None:
+        """Goes on with a load that has a point: from now on no task of its earlier driver commits."""
+
+    def plan(self, point: ConsistentPoint, tables: Sequence[PlacedTable], steps: Iterable[LoadStep]) -> None:
+        """Notes the point and the steps of a load that has begun; empties tables that an earlier load filled."""
+
+    def left(self, failed: Collection[int] = ()) -> list[int]:
+        """Returns the steps of the first stage that is not done, without those that have failed."""
+
+    def seen(self) -> None:
+        """Notes that the driver lives; raises TargetFencedError where another one has taken over."""
+
+    def failed(self, step: int, cause: str) -> None:
+        """Notes why a step cannot be done."""
+
+    def void(self) -> None:
+        """Forgets the point: the next load begins anew."""
+
+    def finish(self) -> None:
+        """Makes the load live; raises TargetFencedError where a step is left, or another driver has taken over."""
+
+    def names_of(self, steps: Collection[int]) -> Mapping[int, str]:
+        """Returns the tables of steps."""
+
+    def make_foreign_keys(self) -> list[str]:
+        """Makes foreign keys that are off again, where both tables are live; returns what the target refused."""
+
+
+def load_session(url: str, name: str) -> AbstractContextManager[LoadSession]:
+    """Connects to a target, in autocommit mode; raises TargetUnavailableError for any error of the connection."""
+    if not is_mariadb(url):
+        return target_session(url, name)
+    from kainite.replicate.mariadb_load_ledger import mariadb_session
+
+    return mariadb_session(url)
+
+
+def driven_ledger(connection: LoadSession, log_partition: str) -> DrivenLedger:
+    """Returns the ledger of a log's load in a target; raises TargetError where another driver holds it."""
+    if isinstance(connection, psycopg.Connection):
+        return LoadLedger(connection, log_partition)
+    from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger
+
+    return MariadbLoadLedger(connection, log_partition)
+
+
+def load_in(connection: LoadSession, log_partition: str) -> FoundLoad | None:
+    """Returns the load of a target; None where there is none."""
+    if isinstance(connection, psycopg.Connection):
+        return found_load(connection, log_partition)
+    from kainite.replicate.mariadb_load_ledger import found_mariadb_load
+
+    return found_mariadb_load(connection, log_partition)
+
+
+def status_in(connection: LoadSession, log_partition: str) -> ReplicaStatus:
+    """Returns the status of a target."""
+    if isinstance(connection, psycopg.Connection):
+        return status_of(connection, log_partition)
+    from kainite.replicate.mariadb_status import mariadb_status
+
+    return mariadb_status(connection, log_partition)
