@@ -81,7 +81,7 @@ def binlog_ends_of(configured: Settings) -> BinlogEnds:
     offsets = offset_file_of(configured)
     if configured.extract.offsets is not ExtractOffsets.KAINITE or offsets is None:
         raise SettingsError(f"{configured.path}: set extractorMode=cyclic and extractorOffsets=kainite")
-    name = f"{configured.log.table}/{configured.log.partition}"
+    name = configured.log.name
     return BinlogEnds(reading_of(configured.extract.command), libpq_url(target), name, offsets)
 
 

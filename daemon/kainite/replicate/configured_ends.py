@@ -45,7 +45,7 @@ def ends_of(configured: Settings) -> ReplicaEnds:
     if configured.extract.offsets is not ExtractOffsets.KAINITE:
         raise SettingsError(f"{configured.path}: set extractorMode=cyclic and extractorOffsets=kainite")
     source, required = source_of(configured.extract.command)
-    return ReplicaEnds(source, libpq_url(target), f"{configured.log.table}/{configured.log.partition}", required)
+    return ReplicaEnds(source, libpq_url(target), configured.log.name, required)
 
 
 def source_of(command: Sequence[str]) -> tuple[SourceSlot, tuple[str, ...]]:
