@@ -111,7 +111,7 @@ def discard(pipeline: Pipeline, properties: Path, *names: str) -> None:
         eventually(partial(pipeline.store.take_answer, "0", request))
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_bad_units_fail_alone_hold_back_their_rows_and_are_resolved(pipeline: Pipeline) -> None:
     for key, bad in enumerate(BAD):
         pipeline.put(bad.emitted(key), shard=key % 2)
