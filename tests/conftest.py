@@ -19,10 +19,16 @@ import pytest
 from kainite.base.redaction import forget
 from kainite_demo.services import SHORT_LIVED_JVM
 from support.dynamodb_doubles import Double, Doubles
+from support.ended_runs import pytest_sessionstart
 from support.leftovers import pytest_collection_finish, pytest_runtest_logstart, pytest_runtest_teardown
 from support.names import unique
 
-__all__ = ["pytest_collection_finish", "pytest_runtest_logstart", "pytest_runtest_teardown"]
+__all__ = [
+    "pytest_collection_finish",
+    "pytest_runtest_logstart",
+    "pytest_runtest_teardown",
+    "pytest_sessionstart",
+]
 
 warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR")
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")

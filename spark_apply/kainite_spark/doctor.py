@@ -74,7 +74,7 @@ def other_logs(settings: Settings, present: Iterable[str]) -> Iterator[DoctorFin
         settings: those of the target that is looked at.
         present: the names of the logs in the target; one of several targets has the log's name with its own behind it.
     """
-    own = f"{settings.log.table}/{settings.log.partition}"
+    own = settings.log.name
     others = sorted({name for name in present if name != own and not name.startswith(f"{own}/")})
     if not others:
         return

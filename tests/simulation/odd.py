@@ -124,10 +124,14 @@ class OddUnits:
 
     def look(self, names: Sequence[str]) -> str | None:
         """Looks at the journal; returns what is wrong."""
-        allowed = {odd.uow for odd in self.planned if odd.kind == DOUBLED}
+        doubled = {odd.uow: f"T-{odd.after}" for odd in self.planned if odd.kind == DOUBLED}
         there = Counter(name for name in names if self.said(name))
-        wrong = sorted(name for name, times in there.items() if times > 1 or name not in allowed)
-        return f"{wrong[0]} is applied {there[wrong[0]]} times, and is no unit of work" if wrong else None
+        for name, times in sorted(there.items()):
+            if times > 1 or name not in doubled:
+                return f"{name} is applied {times} times, and is no unit of work"
+            if doubled[name] in names:
+                return f"{name} is applied, and so is {doubled[name]}, which has the same number"
+        return None
 
     def missing(self) -> list[str]:
         """Returns what was not seen failed, and had to be."""

@@ -56,6 +56,9 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          answering(None), f"{REFUSED_TESTS}::test_its_units_fail_with_the_cause_and_the_log_lives_on"),
     _off("an append that breaks the owner is set aside", "kainite.peers.sharing.refused_appends:set_aside",
          value(_as_it_came), f"{REFUSED_TESTS}::test_its_units_fail_with_the_cause_and_the_log_lives_on"),
+    _off("what is more than its unit is no copy", "kainite.log.collecting.collect:later_part", answering(None),
+         "tests/kainite/log/collecting/test_later_parts.py"
+         "::test_a_spoiled_unit_is_told_and_no_delta_of_it_is_lost_however_its_appends_are_cut"),
     _off("what a snapshot has does not grow", "kainite.log.state.units:UnitFold._is_lent", answering(False),
          "tests/kainite/log/state/test_snapshot.py"
          "::test_what_was_captured_stays_as_it_was_while_units_go_on_collecting"),

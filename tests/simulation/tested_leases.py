@@ -18,6 +18,9 @@ def _off(name: str, place: str, instead: Instead, test: str) -> tuple[Mutation, 
 
 
 OFF: tuple[tuple[Mutation, str], ...] = (
+    _off("one log for an application", "kainite.leases.taking.taker:other_log", answering(None),
+         "tests/kainite/leases/taking/test_taker.py"
+         "::test_a_worker_with_another_log_takes_nothing_and_says_so_until_the_first_one_has_stopped"),
     _off("a restart is no failure", "kainite.worker.child_restart:ChildRestart.takes", answering(False),
          "tests/kainite/worker/test_child_restart.py"
          "::test_a_hung_child_is_ended_and_the_next_one_gets_its_records_again_and_nothing_is_blamed"),

@@ -38,6 +38,7 @@ from kainite.leases.holding.held_leases import (
 )
 from kainite.leases.holding.renewer import Renewer, renewal_interval
 from kainite.leases.holding.writing import write, writing
+from kainite.leases.other_log import OtherLog
 from kainite.leases.shard_sync.create_leases import create_child_leases
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule, UnsyncedStream
 from kainite.leases.stance import Stance
@@ -130,6 +131,11 @@ class LeaseKeeper:
     def foreign(self) -> Mapping[str, ForeignStream]:
         """Returns the streams that other workers read and this worker's settings do not name, by their ids."""
         return self._taker.foreign
+
+    @property
+    def other_log(self) -> OtherLog | None:
+        """Returns a worker that collects into another log; while there is one, this worker takes no lease."""
+        return self._taker.other_log
 
     @property
     def overlap(self) -> float:

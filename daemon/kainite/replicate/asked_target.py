@@ -38,4 +38,4 @@ def _of_the_replica(configured: Settings, function: str) -> Callable[..., Any] |
         found = kind_of(target).part(function)
     except MissingExtraError:  # a shard host need not have the driver
         return None
-    return partial(found, libpq_url(target), f"{configured.log.table}/{configured.log.partition}")
+    return partial(found, libpq_url(target), configured.log.name)

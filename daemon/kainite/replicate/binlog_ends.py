@@ -93,7 +93,7 @@ def binlog_ends_of(configured: Settings, *, mariadb: bool = False) -> BinlogEnds
     offsets = offset_file_of(configured)
     if configured.extract.offsets is not ExtractOffsets.KAINITE or offsets is None:
         raise SettingsError(f"{configured.path}: set extractorMode=cyclic and extractorOffsets=kainite")
-    name = f"{configured.log.table}/{configured.log.partition}"
+    name = configured.log.name
     url = target if kind == "mariadb" else libpq_url(target)
     return BinlogEnds(reading_of(configured.extract.command), url, name, offsets)
 

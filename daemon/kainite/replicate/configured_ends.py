@@ -53,7 +53,7 @@ def ends_of(configured: Settings, *, mariadb: bool = False) -> ReplicaEnds:
         raise SettingsError(f"{configured.path}: set extractorMode=cyclic and extractorOffsets=kainite")
     source, required = source_of(configured.extract.command)
     url = target if kind == "mariadb" else libpq_url(target)
-    return ReplicaEnds(source, url, f"{configured.log.table}/{configured.log.partition}", required)
+    return ReplicaEnds(source, url, configured.log.name, required)
 
 
 def source_of(command: Sequence[str]) -> tuple[SourceSlot, tuple[str, ...]]:

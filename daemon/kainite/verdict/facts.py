@@ -179,6 +179,7 @@ class Facts:
         streams: the streams that the settings name, as they spell them, where there are several.
         plain: those of them that carry no units of work, while others do.
         assigned: the digest of the targets in the settings; empty where there is one target.
+        collects_into: the name of the log in the settings; empty where they have no units of work.
     """
 
     application: str
@@ -194,3 +195,4 @@ class Facts:
     streams: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
     assigned: str = ""
+    collects_into: str = ""

@@ -9,6 +9,7 @@ from enum import IntEnum
 from kainite.observe.check import Check, Level, worst
 from kainite.verdict.facts import Facts
 from kainite.verdict.lag import WholeLag, lag_of
+from kainite.verdict.other_logs import one_log_check
 from kainite.verdict.parts import (
     daemon_checks,
     figures_check,
@@ -88,6 +89,7 @@ def _checks(facts: Facts, views: tuple[ShardView, ...]) -> Iterator[Check]:
     if views:
         yield shard_check(views, facts.file)
     yield from stream_checks(facts)
+    yield from one_log_check(facts)
     if facts.fleet is not None and facts.fleet.picture is not None:
         yield from fleet_checks(facts.fleet.picture, facts.file)
     if log is not None and log.summary is not None:

@@ -113,6 +113,7 @@ class FactsReader:
                 streams=settings.stream.names,
                 plain=plain_streams(settings),
                 assigned=settings.log.targets.digest,
+                collects_into=settings.log.collected,
             )
         return self._observed(facts)
 

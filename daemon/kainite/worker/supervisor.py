@@ -58,7 +58,7 @@ from kainite.worker.daemon_streams import DaemonStreams
 from kainite.worker.file_limit import needed
 from kainite.worker.first_failure import raise_first
 from kainite.worker.health_log import HealthLog
-from kainite.worker.log_checks import checks_of
+from kainite.worker.log_checks import checks_of, checks_of_other
 from kainite.worker.output_stream import output_of
 from kainite.worker.reading_reports import report_reading
 from kainite.worker.settings_in_force import SettingsInForce
@@ -143,7 +143,11 @@ class _Daemon:
             backlog=log.backlog() if log else self._output.trouble if self._output else "",
             followers=log.feed_lags() if log else (),
             watermark=log.held_by() if log else "",
-            checks=(*self._stream_checks(), *checks_of(log, self._settings.current.uow.timeout)),
+            checks=(
+                *self._stream_checks(),
+                *checks_of_other(keeper.other_log if keeper else None, self._settings.current.log),
+                *checks_of(log, self._settings.current.uow.timeout),
+            ),
             access=log.access.held.problem(time.time()) if log else "",
         )
 
@@ -187,7 +191,7 @@ class _Daemon:
         settings = self._settings.current
         streams = self._streams = DaemonStreams(settings, meter)
         await streams.open(self._stop)
-        table = LeaseTable(self._dynamodb, settings.leases.table)
+        table = LeaseTable(self._dynamodb, settings.leases.table, settings.log.collected)
         begin = self._begin if settings.log.enabled else None
         keeper = LeaseKeeper(
             table, streams.read(begin), settings.leases, settings.stream, stance=self._stance, meter=meter,

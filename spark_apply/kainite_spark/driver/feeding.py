@@ -25,7 +25,7 @@ END_S: Final = 2.0
 
 def feed_of(store: LogStore, log: LogSettings, apply: ApplySettings, access: Access, name: str) -> LogFeed:
     """Returns the feed of a log for the apply job called ``name``; the feed does not run yet."""
-    wishes = Wishes(f"{log.table}/{log.partition}", name, CREDIT, apply.feed_bytes, outcomes=True)
+    wishes = Wishes(log.name, name, CREDIT, apply.feed_bytes, outcomes=True)
     return LogFeed(store, log.partition, wishes, access)
 
 

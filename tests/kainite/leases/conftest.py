@@ -29,7 +29,7 @@ def stream(double: KinesisDouble) -> Iterator[StreamClient]:
 
 
 @pytest.fixture
-def keep(table: LeaseTable, stream: StreamClient) -> Keep:
+def keep(table: LeaseTable, dynamodb: Any, stream: StreamClient) -> Keep:
     def make(
         worker: str = "me",
         failover: float = 60.0,
@@ -41,6 +41,7 @@ def keep(table: LeaseTable, stream: StreamClient) -> Keep:
         handoff_timeout: float = 60.0,
         handoff: bool = True,
         meter: Meter = SILENT,
+        log: str = "",
     ) -> LeaseKeeper:
         leases = LeaseSettings(
             "app", table.name, worker, failover=failover, max_leases=limit, init_backoff=0.01,
@@ -49,7 +50,8 @@ def keep(table: LeaseTable, stream: StreamClient) -> Keep:
         )  # fmt: skip
         parts: dict[str, Any] = {"clock": clock} if clock else {}
         return LeaseKeeper(
-            table, only(stream, settings), leases, settings, stance=lambda: stance, meter=meter, rng=Random(7), **parts
-        )
+            LeaseTable(dynamodb, table.name, log), only(stream, settings), leases, settings, stance=lambda: stance,
+            meter=meter, rng=Random(7), **parts,
+        )  # fmt: skip
 
     return make

@@ -73,6 +73,11 @@ TABLE: list[tuple[str, Facts, ExitStatus, str, str]] = [
     ("other targets", replace(with_summary(assigned="theirs"), assigned="mine"), ExitStatus.DEGRADED,
      "targets: worker w, which owns the log, has other targets", "kainite run -p app.properties --check"),
     ("the same targets", replace(with_summary(assigned="mine"), assigned="mine"), ExitStatus.HEALTHY, "", ""),
+    ("another log", replace(well(leases=LeaseFacts((row(log="orders-log/1"),))), collects_into="orders-log/0"),
+     ExitStatus.BROKEN, "one log: worker w collects this application's shards into log orders-log/1, and this settings"
+     " file has log orders-log/0", "logPartition"),
+    ("the same log", replace(well(leases=LeaseFacts((row(log="orders-log/0"),))), collects_into="orders-log/0"),
+     ExitStatus.HEALTHY, "", ""),
     ("daemon away", well(daemons=(DaemonFacts("h:1", error="refused"),)), ExitStatus.HEALTHY, "", ""),
     ("duty in error", with_duty(DutyStatus.ERROR, error="exit status 3"), ExitStatus.BROKEN,
      "duty extract: exit status 3", "kainite fleet start -p app.properties extract"),

@@ -10,16 +10,28 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from kainite.leases.other_log import OtherLog
 from kainite.log.format.entry import Batch, Entry, EntryKind, UnitMeta
+from kainite.observe.check import Level
 from kainite.owner.mount import mount
+from kainite.settings import LogSettings
 from kainite.store.dynamodb import DynamoDBStore
-from kainite.worker.log_checks import checks_of
+from kainite.worker.log_checks import checks_of, checks_of_other
 from support.names import unique
 from support.ports import free_port
 
 
 def test_a_process_without_the_log_tells_of_no_unit() -> None:
     assert checks_of(None, 600.0) == ()
+
+
+def test_a_worker_with_another_log_makes_health_bad() -> None:
+    own = LogSettings("orders-log", "w", enabled=True, partition="1")
+    assert checks_of_other(None, own) == ()
+    (check,) = checks_of_other(OtherLog("first", "orders-log/0"), own)
+    assert check.level is Level.BROKEN
+    assert check.cause.startswith("worker first collects this application's shards into log orders-log/0")
+    assert "orders-log/1" in check.cause
 
 
 async def test_a_failed_unit_makes_the_owners_health_bad(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> None:

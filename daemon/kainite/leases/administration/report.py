@@ -55,6 +55,7 @@ class LeaseRow:
         lag_cause: why it could not be measured.
         asked: what a person asks of the owner at the moment, and how far it is; None for nothing.
         moved_to: the worker that a person has moved the lease to; None for none.
+        log: the log into which the owner collects units of work; None where it has noted none.
     """
 
     shard: str
@@ -73,6 +74,7 @@ class LeaseRow:
     lag_cause: str | None = None
     asked: str | None = None
     moved_to: str | None = None
+    log: str | None = None
 
 
 def observe_counters(
@@ -146,6 +148,7 @@ def _row(
         lag_cause=lag.cause,
         asked=_asked(lease),
         moved_to=lease.moved_to,
+        log=lease.log,
     )
 
 

@@ -19,6 +19,7 @@ from kainite.base.checkpoint import TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseTableError
 from kainite.base.shard_key import ShardKey
 from kainite.kinesis.shards import HashRange, Shard
+from kainite.leases.table.collected_into import COLLECTED_INTO, LogNote, log_note_of
 from kainite.leases.table.request import MOVED_TO, REQUEST, LeaseRequest, RequestState, request_of
 
 
@@ -47,6 +48,7 @@ class Lease:
         pending: a prepared checkpoint.
         request: what a person asks of the holder (:mod:`kainite.leases.table.request`).
         moved_to: the worker that a person has moved the lease to; from that worker nobody steals it.
+        log_note: who collects the shard into which log, as it was noted last.
     """
 
     key: str
@@ -62,6 +64,12 @@ class Lease:
     pending: PendingCheckpoint | None = None
     request: LeaseRequest | None = None
     moved_to: str | None = None
+    log_note: LogNote | None = None
+
+    @property
+    def log(self) -> str | None:
+        """Returns the log into which the owner collects units of work; None where the owner has noted none."""
+        return self.log_note.log if self.log_note is not None and self.log_note.worker == self.owner else None
 
     @property
     def stays(self) -> bool:
@@ -124,6 +132,7 @@ def from_item(item: Item) -> Lease:
             pending=_pending(item),
             request=request_of(text_of(item, REQUEST)),
             moved_to=text_of(item, MOVED_TO),
+            log_note=log_note_of(text_of(item, COLLECTED_INTO)),
         )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         key = item.get("leaseKey", {}).get("S", "?")
@@ -146,6 +155,7 @@ def to_item(lease: Lease) -> dict[str, Value]:
         "checkpointOwner": lease.checkpoint_owner and text(lease.checkpoint_owner),
         REQUEST: lease.request and text(lease.request.as_text()),
         MOVED_TO: lease.moved_to and text(lease.moved_to),
+        COLLECTED_INTO: lease.log_note and text(lease.log_note.as_text()),
         "parentShardId": lease.parents and texts(shard_ids(lease.parents)),
         "childShardIds": lease.children and texts(shard_ids(lease.children)),
         "throughputKBps": None if lease.throughput is None else decimal(lease.throughput),

@@ -28,6 +28,7 @@ from kainite.aws.dynamodb import ConditionFailedError, decimal, number, pages, t
 from kainite.base.checkpoint import Checkpoint
 from kainite.kinesis.shards import HashRange
 from kainite.leases.table.calls import TableCalls
+from kainite.leases.table.collected_into import COLLECTED_INTO, LogNote
 from kainite.leases.table.create import create_table
 from kainite.leases.table.lease import Lease, from_item, is_lease, shard_ids, to_item
 from kainite.leases.table.request import MOVED_TO
@@ -42,16 +43,24 @@ PENDING = "pendingCheckpoint, pendingCheckpointSubSequenceNumber, pendingCheckpo
 class LeaseTable:
     """Operations on the lease table ``name``. All calls block; threads may share the object.
 
+    Args:
+        dynamodb: a client.
+        name: the table's.
+        log: as the attribute.
+
     Attributes:
         requests: what people ask of the leases' holders.
+        log: the log into which the worker that takes and renews leases collects units of work; empty where it collects
+            none.
 
     Raises (every call):
         LeaseTableUnavailableError: the same call may be made again.
         LeaseTableError: the table is missing, access is denied, or an item is not one of KCL's.
     """
 
-    def __init__(self, dynamodb: DynamoDBClient, name: str) -> None:
+    def __init__(self, dynamodb: DynamoDBClient, name: str, log: str = "") -> None:
         self.name = name
+        self.log = log
         self._dynamodb = dynamodb
         self._calls = TableCalls(dynamodb, name)
         self.requests = RequestCalls(self._calls)
@@ -102,10 +111,13 @@ class LeaseTable:
     def take(self, lease: Lease, worker: str) -> Lease | None:
         """Makes ``worker`` the owner; returns None when the lease has been written since it was read."""
         switched = lease.owner is not None and lease.owner != worker
-        update = "SET leaseOwner = :worker, leaseCounter = :next REMOVE checkpointOwner"
+        noted, values = self._note(worker)
+        update = f"SET leaseOwner = :worker, leaseCounter = :next{noted} REMOVE checkpointOwner"
         if lease.moved_to not in (None, worker):
             update += f", {MOVED_TO}"  # it stays with the worker that it was moved to, not with any other one
-        values: dict[str, Any] = {":worker": text(worker), **_counters(lease)}
+        if lease.log_note is not None and not noted:
+            update += f", {COLLECTED_INTO}"
+        values |= {":worker": text(worker), **_counters(lease)}
         if switched:
             update += " ADD ownerSwitchesSinceCheckpoint :one"
             values[":one"] = number(1)
@@ -226,8 +238,9 @@ class LeaseTable:
         return True
 
     def _renew(self, lease: Lease, throughput: float | None) -> Lease:
-        update, values = "SET leaseCounter = :next", _counters(lease)
-        condition = "leaseCounter = :counter"
+        noted, values = self._note(lease.actual_owner or "")
+        update, condition = f"SET leaseCounter = :next{noted}", "leaseCounter = :counter"
+        values |= _counters(lease)
         if lease.checkpoint_owner is None:
             condition += " AND attribute_not_exists(checkpointOwner)"
         if throughput is not None:
@@ -255,6 +268,12 @@ class LeaseTable:
         update += f" REMOVE {PENDING}"
         names = {"#checkpoint": "checkpoint"}
         return from_item(self._calls.update(lease.key, update, "leaseCounter = :counter", values, names))
+
+    def _note(self, worker: str) -> tuple[str, dict[str, Any]]:
+        """Returns what an update sets beside the counter, so that other workers know this one's log; and its values."""
+        if not self.log:
+            return "", {}
+        return f", {COLLECTED_INTO} = :log", {":log": text(LogNote(worker, self.log).as_text())}
 
     def _evict(self, lease: Lease) -> None:
         condition, values = as_read(lease)

@@ -8,6 +8,8 @@ A round is made each ``leaseAssignmentIntervalMillis`` (twice the failover time,
 * a held shard waits for its parents (each ``parentShardPollIntervalMillis``),
 * a lease is being moved here (:mod:`.moves_here`).
 
+No lease is taken while another worker collects into another log (:mod:`kainite.leases.other_log`).
+
 Stealing keeps to the interval. Otherwise two workers that start together would take more from a third than they need.
 
 A shard is reported as gained only when every parent that has a lease stands at SHARD_END, and was released if it was
@@ -34,6 +36,7 @@ from kainite.leases.foreign_streams import ForeignStream, foreign_streams
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
 from kainite.leases.holding.renewer import MARGIN
 from kainite.leases.lineage import may_start
+from kainite.leases.other_log import OtherLog, other_log
 from kainite.leases.shard_sync.schedule import ShardSyncSchedule
 from kainite.leases.stance import Stance
 from kainite.leases.streams import all_covered, of_streams, refuse_other_mode, to_be_collected
@@ -117,6 +120,8 @@ class LeaseTaker:
         self._behind_parents: frozenset[str] = frozenset()
         self.foreign: Mapping[str, ForeignStream] = {}
         """The streams that other workers read and the settings do not name, as of the last scan, by their ids."""
+        self.other_log: OtherLog | None = None
+        """A worker that collects into another log, as of the last scan: while there is one, no lease is taken."""
 
     @property
     def seconds_since_round(self) -> float | None:
@@ -187,6 +192,7 @@ class LeaseTaker:
         self.foreign = foreign_streams(
             self.foreign, leases, self._seen, streams, settings.worker_id, settings.failover, self._clock()
         )
+        self._look_for_other_log(leases)
         refuse_other_mode(self._table.name, leases, streams)
         counted, collected = to_be_collected(leases, streams)
         active = [lease for lease in counted if lease.checkpoint != SHARD_END]
@@ -196,8 +202,20 @@ class LeaseTaker:
         self._behind_parents = frozenset(lease.key for lease in active if not lease.parents.isdisjoint(keys))
         return leases
 
+    def _look_for_other_log(self, leases: Sequence[Lease]) -> None:
+        settings, own, before = self._settings.leases, self._table.log, self.other_log
+        found = other_log(leases, self._seen, own, settings.worker_id, settings.failover, self._clock())
+        if found is not None and found != before:
+            event(logger, logging.ERROR, "no lease taken: another worker collects into another log",
+                  worker=found.worker, their_log=found.log, own_log=own)  # fmt: skip
+        elif found is None and before is not None:
+            event(logger, logging.INFO, "leases taken again: no worker collects into another log any more")
+        self.other_log = found
+
     def _choose(self, leases: Sequence[Lease]) -> Choice:
         settings, now = self._settings.leases, self._clock()
+        if self.other_log is not None:
+            return Choice(wait=settings.failover)  # the other worker may have stopped by then
         if self._stopped or self._stance() is Stance.ABSTAIN:
             return Choice()
         # A lease that stands still is free: a leader (KCL 3) has assigned it here again, or the namesake has gone.
@@ -222,6 +240,8 @@ class LeaseTaker:
         """Returns why this worker takes no lease that a person moves here; None when it does."""
         if self._stopped:
             return "it is stopping"
+        if self.other_log is not None:
+            return f"it collects units of work into another log than worker {self.other_log.worker}"
         stance = self._stance()
         if stance is Stance.ASSIGNED:
             return "the leader of this KCL 3 fleet assigns the leases"

@@ -16,6 +16,8 @@ input                                                 effect
 a delta whose identity the unit has already           dropped: a duplicate (:mod:`kainite.uow.identity`); if the unit
                                                       stays incomplete, its cause counts its duplicates
 a fragment of a unit that was dispatched              dropped: a duplicate, and reported; but see below
+the same, with a delta, an end or a line that the     a failed unit ``NAME+late``, while the owner remembers
+unit did not have                                     what the unit had (:mod:`kainite.log.collecting.later_parts`)
 a unit whose name is not known any more, but whose    dropped with ``dense``. With ``arrival`` no source promised to
 number is (:mod:`kainite.log.state.recent_units`)     use a number once, so the unit fails: a retry applies it
 two ends that agree                                   the second end is dropped
@@ -63,6 +65,7 @@ import msgspec
 
 from kainite.base.logs import event
 from kainite.base.position import Position
+from kainite.log.collecting.later_parts import later_part
 from kainite.log.collecting.standing import COPY, News, Standing, judge, may_go, news_of, stand, wrong_number
 from kainite.log.collecting.too_large import within_bounds
 from kainite.log.collecting.unit_entries import (
@@ -71,6 +74,7 @@ from kainite.log.collecting.unit_entries import (
     note_scheme,
     offending_of,
     release_ready,
+    remember,
 )
 from kainite.log.collecting.watermark import Ended, Straggler, reserved, straggler
 from kainite.log.collecting.whole_units import taken_whole
@@ -136,7 +140,7 @@ def collect(
         if failed is not None and failed.collecting:
             _collect_late(journal, rules, shard, failed, fragment)
         elif failed is not None or fragment.uow in state.recent:  # its name may have left before it
-            late = straggler(state, fragment) if rules.end is UowEnd.WATERMARK else None
+            late = (straggler if rules.end is UowEnd.WATERMARK else later_part)(state, fragment)
             if late is None:
                 again.append(fragment.uow)
             else:
@@ -282,6 +286,8 @@ def _collect_late(
     if unit.late.whole:
         told = unit.late.lacks or f"all {unit.count} deltas have come since"
         retry = "" if unit.obstacle else "; kainite uow retry applies the unit in its place"
+        if not unit.obstacle:
+            remember(journal.state, unit.late)
         helps = UnitCommand.SHOW if unit.obstacle else UnitCommand.RETRY
         event(_logger, logging.WARNING, "failed unit is whole now",
               **unit_fields(unit.uow, unit.tid, unit.tables, helps), lacks=unit.late.lacks)  # fmt: skip

@@ -158,10 +158,15 @@ def _add_end(standing: Standing, end: UnitEnd) -> None:
     if (known := standing.end) is None:
         standing.end = end
     elif end != known:
-        standing.causes.append(
-            f"two ends disagree: count {known.count}, number {known.number}, {known.kind} "
-            f"and count {end.count}, number {end.number}, {end.kind}"
-        )
+        standing.causes.append(disagreement(known, end))
+
+
+def disagreement(known: UnitEnd, end: UnitEnd) -> str:
+    """Returns the cause that two ends of one unit are."""
+    return (
+        f"two ends disagree: count {known.count}, number {known.number}, {known.kind} "
+        f"and count {end.count}, number {end.number}, {end.kind}"
+    )
 
 
 def without_number(end: UnitEnd | None) -> UnitEnd | None:

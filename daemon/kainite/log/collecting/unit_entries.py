@@ -10,8 +10,11 @@ from kainite.base.logs import event
 from kainite.log.collecting.standing import News, Standing, next_number
 from kainite.log.collecting.watermark import Ended
 from kainite.log.format.entry import EntryKind, Fault, FragmentMeta, SchemeMeta, UnitMeta
+from kainite.log.state.folded import FoldedLog
+from kainite.log.state.handed_out import MOST_DELTAS
 from kainite.log.state.journal import Journal
 from kainite.log.state.open_unit import OpenUnit
+from kainite.log.state.ordinal_pages import ordinals_in
 from kainite.log.state.unit_fields import unit_fields
 from kainite.settings import Isolation, UowEnd, UowSettings
 from kainite.uow.fragment import Fragment, Reject
@@ -112,6 +115,21 @@ def dispatch(
         # Only what the fragment itself touches came as these bytes: the unit may touch more.
         signed = fragment.signed if touched is fragment.touched else b""
         journal.write(EntryKind.UNIT, meta, touched, fragment.piece, signed)
+    if ended is None and fault is not Fault.MALFORMED:
+        remember(journal.state, unit, fragment)
+
+
+def remember(state: FoldedLog, unit: OpenUnit, fragment: Fragment | None = None) -> None:
+    """Remembers what a whole unit has, unless it is too large.
+
+    Args:
+        state: the log.
+        unit: the unit with all parts that have come.
+        fragment: the part of the unit that is not in the log yet.
+    """
+    if unit.end is not None and unit.whole and unit.count <= MOST_DELTAS and not unit.too_large:
+        here = fragment.identities if fragment is not None else ()
+        state.handed_out.add(unit.uow, unit.end, (*ordinals_in(unit.ordinals), *unit.digests, *here))
 
 
 def _wrong_with(unit: OpenUnit, ended: Ended | None, far: str | None, *, late: bool) -> tuple[Fault | None, list[str]]:

@@ -308,16 +308,20 @@ def straggler(state: FoldedLog, fragment: Fragment) -> Straggler | None:
     rejects = () if fragment.ends or told else fragment.rejects
     if copies.issuperset(fragment.identities) and not rejects:
         return None
-    late = replace(fragment, uow=_late_unit(state, fragment.uow), ends=(), rejects=rejects)
+    late = replace(fragment, uow=late_unit(state, fragment.uow), ends=(), rejects=rejects)
     return Straggler(late, copies, _late_cause(state, fragment))
 
 
-def _late_unit(state: FoldedLog, uow: str) -> str:
+def late_unit(state: FoldedLog, uow: str) -> str:
     """Returns the name of the late unit that still collects, or else of the next one."""
     number = 1
-    while (name := late_name(uow, number)) in state.recent and state.collecting(name) is None:
+    while _is_taken(state, name := late_name(uow, number)):
         number += 1
     return name
+
+
+def _is_taken(state: FoldedLog, name: str) -> bool:
+    return name in state.open or (name in state.recent and state.collecting(name) is None)
 
 
 def _late_cause(state: FoldedLog, fragment: Fragment) -> str:

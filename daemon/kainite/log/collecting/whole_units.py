@@ -61,6 +61,7 @@ def _dispatch(journal: Journal, rules: UowSettings, shard: str, fragment: Fragme
         journal.write(EntryKind.UNIT, meta, fragment.touched, fragment.piece, fragment.signed)
     else:
         journal.write(EntryKind.UNIT, meta, NOTHING, fragment.piece)
+    journal.state.handed_out.add(fragment.uow, end, fragment.identities)
 
 
 def _keep(journal: Journal, shard: str, fragment: Fragment, end: UnitEnd) -> None:

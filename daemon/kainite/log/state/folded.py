@@ -49,6 +49,7 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.log.state.ended_units import EndedUnits, on_time_name
+from kainite.log.state.handed_out import HandedOut
 from kainite.log.state.open_unit import OpenUnit
 from kainite.log.state.operations import DoneOperations
 from kainite.log.state.ordinal_pages import ordinals_in
@@ -99,6 +100,8 @@ class FoldedLog:
         self.schemes: dict[str, Scheme] = {}
         self.misfits: dict[int, None] = {}
         self.ended = EndedUnits()
+        self.handed_out = HandedOut()
+        """What the units had that the owner of this state has dispatched; not folded, and in no snapshot."""
         self.latest_time: tuple[int, str] | None = None
         self.started: dict[str, int] = {}
         """The log's beginning, by stream, where it is not the beginning of the shards (:mod:`kainite.log.client`)."""

@@ -114,3 +114,13 @@ class LogSettings:
     )
     # The targets and their tables, where `target.NAME` names several.
     targets: TableAssignment = NO_TARGETS
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the log partition among all logs."""
+        return f"{self.table}/{self.partition}"
+
+    @property
+    def collected(self) -> str:
+        """Returns the name of the log into which units of work are collected; empty without units of work."""
+        return self.name if self.enabled else ""

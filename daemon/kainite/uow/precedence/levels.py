@@ -3,7 +3,8 @@
 A table without parents has level 1. Any other table has the highest level of its parents plus one, which is the
 length of the longest path down to it. Inserts go by ascending level, deletes by descending level.
 
-A table that references itself is ordered row by row, by the apply job. Tables that reference each other in
+A table that references itself is ordered row by row, by the apply job; so are the partitions of such a table, of which
+each references the whole. Tables that reference each other in
 a cycle share a level when enough of the cycle's foreign keys can be deferred; a foreign key that cannot be
 deferred still puts its parent before its child. A cycle without a foreign key that can be deferred has
 no order and is refused.
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kainite.base.errors import CatalogueError
-from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
 
 _Parents: TypeAlias = Mapping[str, Set[str]]
 
@@ -55,12 +56,17 @@ def precedence_map(catalogue: Catalogue) -> Mapping[str, int]:
 def graph_of(catalogue: Catalogue) -> TableGraph:
     """Returns the catalogue's foreign keys as a graph, without those to tables outside the catalogue."""
     references = [
-        Reference(foreign_key.parent, table.name, foreign_key.deferrable, foreign_key.name)
+        Reference(_parent(table, foreign_key), table.name, foreign_key.deferrable, foreign_key.name)
         for table in catalogue.tables.values()
         for foreign_key in table.foreign_keys
         if foreign_key.parent in catalogue.tables
     ]
     return TableGraph(tuple(sorted(catalogue.tables)), tuple(references))
+
+
+def _parent(table: Table, foreign_key: ForeignKey) -> str:
+    """Returns the parent of a foreign key; the table itself, where that is the whole that the table is a part of."""
+    return table.name if foreign_key.parent == table.part_of else foreign_key.parent
 
 
 def read_graph(path: Path) -> TableGraph:

@@ -4,8 +4,9 @@ Units come layer by layer (:mod:`kainite_spark.targets.statements.layers`), a un
 (:mod:`kainite_spark.targets.statements.steps`). Within a step: inserts and upserts by ascending precedence, then
 updates, then deletes by descending precedence. Deltas of one table that write the same columns share a
 statement. Rows of a table that references itself come parents first when they are written, children
-first when they are deleted. Changes that may fire a trigger keep their places
-(:mod:`kainite_spark.targets.statements.hooked_runs`). A target renders the statements in its own SQL.
+first when they are deleted, also where they are in several partitions of it. Changes that may fire a
+trigger keep their places (:mod:`kainite_spark.targets.statements.hooked_runs`). A target renders the
+statements in its own SQL.
 """
 
 from __future__ import annotations
@@ -184,13 +185,14 @@ class Planner:
 
         A source may make, or delete, such rows by one statement, and tells the child before the parent, or the parent
         before the child: it checks a foreign key behind the whole statement. A run is consecutive inserts, or deletes,
-        of a table that references itself, as far as they may be executed in any order.
+        of a table that references itself, as far as they may be executed in any order. Deletes in several partitions of
+        one table are a run by the name of the whole.
         """
-        for shape, run in groupby(self.one_by_one(unit), lambda statement: statement.shape):
+        for shape, run in groupby(self.one_by_one(unit), lambda statement: self._of_whole(statement.shape)):
             statements = list(run)
             deltas = [delta for each in statements for delta in each.deltas]
             itself = references_itself(self._catalogue.tables[shape.table])
-            if itself and self._stepper.commute(shape.op, deltas):
+            if len(deltas) > 1 and itself and self._stepper.commute(shape.op, deltas):
                 yield Statement(shape, deltas)
             else:
                 yield from statements
@@ -198,6 +200,17 @@ class Planner:
     def has_runs(self, unit: Unit) -> bool:
         """Returns whether :meth:`in_runs` differs from :meth:`one_by_one`; raises as they do."""
         return any(len(statement.deltas) > 1 for statement in self.in_runs(unit))
+
+    def _of_whole(self, shape: StatementShape) -> StatementShape:
+        """Returns the shape by the name of the whole for deletes in a partition of a table that references itself."""
+        whole = self._catalogue.tables.get(self._whole(shape.table))
+        if shape.op is not Operation.DELETE or whole is None or whole.primary_key != shape.key:
+            return shape
+        return replace(shape, table=whole.name) if references_itself(whole) else shape
+
+    def _whole(self, name: str) -> str:
+        """Returns the table that a table is a part of; itself, where it is none."""
+        return self._catalogue.tables[name].part_of or name
 
     def _ordered(self, deltas: Iterable[Delta]) -> Iterator[Statement]:
         groups: _Groups = {}
@@ -211,13 +224,14 @@ class Planner:
     def _parts(self, groups: _Groups) -> Iterator[_Part]:
         families: dict[tuple[str, int], _Groups] = {}
         for shape, rows in groups.items():
-            families.setdefault((shape.table, PHASES[shape.op]), {})[shape] = rows
-        for (name, rank), family in families.items():
-            table = self._catalogue.tables[name]
-            if rank == PHASES[Operation.UPDATE] or not references_itself(table):
+            families.setdefault((self._whole(shape.table), PHASES[shape.op]), {})[shape] = rows
+        for (_, rank), family in families.items():
+            tables = [shape.table for shape in family]
+            itself = any(references_itself(self._catalogue.tables[name]) for name in tables)
+            if rank == PHASES[Operation.UPDATE] or not itself:
                 yield from ((0, shape, rows) for shape, rows in family.items())
             else:
-                yield from _by_depth(self._depths(name, family), family)
+                yield from _by_depth(self._depths(tables[0], family), family)
 
     def _depths(self, table: str, family: _Groups) -> Sequence[int]:
         try:
@@ -294,8 +308,9 @@ def _by_depth(found: Sequence[int], family: _Groups) -> Iterator[_Part]:
     """
     listed = [(shape, delta) for shape, rows in family.items() for delta in rows]
     deep = [(depth, shape, delta) for depth, (shape, delta) in zip(found, listed, strict=True)]
-    deep.sort(key=lambda row: row[0], reverse=deep[0][1].op is Operation.DELETE)
+    turn = -1 if deep[0][1].op is Operation.DELETE else 1
+    deep.sort(key=lambda row: turn * row[0])
     parts: dict[tuple[int, StatementShape], list[Delta]] = {}
     for depth, shape, delta in deep:
-        parts.setdefault((depth if len(family) > 1 else 0, shape), []).append(delta)
+        parts.setdefault((turn * depth if len(family) > 1 else 0, shape), []).append(delta)
     yield from ((depth, shape, rows) for (depth, shape), rows in parts.items())

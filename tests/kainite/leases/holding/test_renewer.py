@@ -87,7 +87,7 @@ async def test_checkpoints_given_up_halfway_cost_no_lease(keep: Keep, table: Lea
 
 
 async def test_renewals_store_what_was_measured(keep: Keep, table: LeaseTable) -> None:
-    async with running(keep(failover=0.6)) as keeper:
+    async with running(keep(failover=3.0)) as keeper:
         held = await gain_all(keeper, 2)
 
         def stored() -> float | None:

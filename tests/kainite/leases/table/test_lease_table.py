@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -11,6 +12,7 @@ from botocore.config import Config
 from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseTableError, LeaseTableUnavailableError
 from kainite.kinesis.shards import HashRange
+from kainite.leases.table.collected_into import LogNote
 from kainite.leases.table.lease import Lease, PendingCheckpoint, to_item
 from kainite.leases.table.lease_table import LeaseTable
 from support.dynamodb_doubles import on_each_double
@@ -67,6 +69,28 @@ def test_taking_ones_own_or_an_unowned_lease_counts_no_switch(taken: Lease, tabl
     again = table.take(taken, "me")
     assert again is not None
     assert (again.counter, again.switches) == (2, 0)
+
+
+def test_a_worker_with_a_log_notes_it_with_each_take_and_renewal(table: LeaseTable, dynamodb: Any) -> None:
+    collecting, note = LeaseTable(dynamodb, table.name, "orders-log/0"), LogNote("me", "orders-log/0")
+    lease = collecting.take(put(table, dynamodb, Lease("s", owner="other", log_note=LogNote("other", "b/0"))), "me")
+    assert lease is not None
+    assert (lease.log_note, lease.log) == (note, "orders-log/0")
+    put(table, dynamodb, replace(lease, log_note=None))
+    renewed = collecting.renew(lease)
+    assert renewed is not None
+    assert renewed.log_note == note
+
+
+def test_a_worker_without_units_of_work_takes_the_note_away_and_another_one_leaves_it(
+    taken: Lease, table: LeaseTable, dynamodb: Any
+) -> None:
+    noted = LeaseTable(dynamodb, table.name, "orders-log/0").renew(taken)
+    assert noted is not None
+    assert (noted.log, replace(noted, owner="java").log) == ("orders-log/0", None)
+    again = table.take(noted, "me")
+    assert again is not None
+    assert again.log_note is None
 
 
 def test_a_lease_whose_counter_moved_since_the_scan_is_not_taken(taken: Lease, table: LeaseTable) -> None:

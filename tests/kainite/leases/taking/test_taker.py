@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from kainite.base.checkpoint import SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LeaseLostError
 from kainite.kinesis.client import StreamClient
 from kainite.leases.keeper import Gained, Lost
+from kainite.leases.other_log import OtherLog
 from kainite.leases.stance import Stance
 from kainite.leases.streams import only
 from kainite.leases.table.lease import Lease
@@ -45,6 +47,44 @@ async def test_a_worker_that_abstains_leaves_the_leases_to_others(keep: Keep, ta
             await gain_all(sharing, 2)
         assert abstaining.held == ()
     assert owners(table) == {FIRST: "two", SECOND: "two"}
+
+
+@pytest.mark.parametrize("log", ["orders-log/1", ""], ids=["another log", "no units of work"])
+async def test_a_worker_with_another_log_takes_nothing_and_says_so_until_the_first_one_has_stopped(
+    keep: Keep, table: LeaseTable, caplog: pytest.LogCaptureFixture, log: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    one, two = keep("one", failover=1.5, log="orders-log/0"), keep("two", failover=1.5, steal=2, log=log)
+    async with running(one):
+        await gain_all(one, 2)
+        sink = MetricSink()
+        async with running(keep("three", failover=1.5, log=log, steal=2, meter=Meter(sink))) as three, running(two):
+            await sink.more_rounds()
+            assert three.other_log == OtherLog("one", "orders-log/0")
+            assert (three.held, one.other_log) == ((), None)
+            assert owners(table) == {FIRST: "one", SECOND: "one"}
+            three.stop_taking()
+            await one.close()
+            await gain_all(two, 2)
+            assert two.other_log is None
+    told = [record.getMessage() for record in caplog.records]
+    assert told.count("no lease taken: another worker collects into another log") == 2
+    assert "leases taken again: no worker collects into another log any more" in told
+
+
+async def test_a_worker_keeps_what_it_holds_beside_one_with_another_log_and_takes_no_more(
+    keep: Keep, table: LeaseTable, dynamodb: Any
+) -> None:
+    """Shows what two workers do that began together and hold a lease each: both say so, and neither takes another."""
+    sink = MetricSink()
+    async with running(keep("one", failover=60.0, log="a/0", steal=2, meter=Meter(sink))) as one:
+        held = await gain_all(one, 2)
+        assert LeaseTable(dynamodb, table.name, "b/0").take(held[SECOND].lease, "two") is not None
+        await until(lambda: one.other_log == OtherLog("two", "b/0"))
+        table.put_new(Lease("free"))
+        await sink.more_rounds()
+        assert owners(table) == {FIRST: "one", SECOND: "two", "free": None}
+        assert FIRST in {lease.shard_id for lease in one.held}
 
 
 async def test_a_second_worker_steals_its_part_and_no_more(keep: Keep, table: LeaseTable) -> None:

@@ -326,12 +326,14 @@ class TestLateParts:
         assert [entry.kind for entry in log.bring(fragment("T", [1], first_ordinal=0))] == [EntryKind.POSITION]
         assert log.unit("T").obstacle == "1 of its 2 deltas have come"
 
-    def test_after_it_is_whole_are_dropped(self) -> None:
+    def test_after_it_is_whole_copies_are_dropped_and_more_fails_as_a_unit_of_its_own(self) -> None:
         log = Log()
         log.bring(fragment("T", [1], count=2), now=NOW)
         log.expire(NOW + 600_000)
         log.bring(fragment("T", [2]))
-        assert [entry.kind for entry in log.bring(fragment("T", [3]))] == [EntryKind.POSITION]
+        assert [entry.kind for entry in log.bring(fragment("T", [2, 1]))] == [EntryKind.POSITION]
+        log.bring(fragment("T", [3]))
+        assert (log.unit("T+late").count, log.unit("T").count) == (1, 2)
 
     def test_after_it_was_discarded_are_dropped(self) -> None:
         log = Log()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,13 @@ def test_a_shortcut_does_not_raise_a_table() -> None:
 
 def test_a_table_alone_and_one_that_references_itself_are_at_the_top() -> None:
     assert levels(graph(firm("tree", "tree"), alone=("lonely",))) == {"lonely": 1, "tree": 1}
+
+
+def test_partitions_of_a_table_that_references_itself_are_at_its_level() -> None:
+    up, whole = foreign_key(("up",), "tree", ("id",)), table("tree", columns(id=INTEGER, up=INTEGER), ("id",))
+    tree, part = replace(whole, foreign_keys=(up,)), replace(whole, name="p1", part_of="tree", foreign_keys=(up,))
+    leaf = table("leaf", columns(id=INTEGER, up=INTEGER), ("id",), up)
+    assert precedence_map(catalogue(tree, part, leaf)) == {"p1": 1, "tree": 1, "leaf": 2}
 
 
 def test_foreign_keys_to_tables_outside_the_catalogue_play_no_part() -> None:

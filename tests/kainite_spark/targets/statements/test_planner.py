@@ -122,6 +122,23 @@ def test_rows_of_a_table_that_references_itself_stand_parents_first(order: tuple
     assert plan(gone) == ["delete tree 3,2,1"]
 
 
+@pytest.mark.parametrize("order", list(permutations([1, 2, 3, 4])))
+def test_rows_in_partitions_of_a_table_that_references_itself_stand_parents_first(order: tuple[int, ...]) -> None:
+    tree = table("tree", "id up", up="tree")
+    parts = {name: replace(tree, name=name, part_of="tree") for name in ("odd", "even")}
+    made = Planner(Catalogue({"tree": tree, **parts}), dict.fromkeys(("tree", *parts), 1))
+    name = ("even", "odd")
+    born = tuple(delta("insert", name[n % 2], n, up=n // 2 or None) for n in order)
+    gone = tuple(delta("delete", name[n % 2], n, {"up": n // 2 or None}) for n in order)
+    for deltas, parents_first in ((born, True), (gone, False)):
+        done = [each.key["id"] for part in made.plan([Unit(1, "T-1", deltas)]) for each in part.deltas]
+        places = {number: place for place, number in enumerate(done)}
+        assert all((places[n // 2] < places[n]) is parents_first for n in (2, 3, 4)), done
+    numbered = tuple(replace(each, ordinal=place) for place, each in enumerate(gone))
+    [run] = made.in_runs(Unit(1, "T-1", numbered))
+    assert (run.shape.table, run.shape.op, len(run.deltas)) == ("tree", Operation.DELETE, 4)
+
+
 def test_rows_of_different_columns_are_cut_by_generation() -> None:
     deltas = [
         delta("insert", "tree", 3, up=2),
