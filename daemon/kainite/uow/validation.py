@@ -16,7 +16,9 @@ The values of keys are checked where signatures are computed; the target checks 
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from kainite.base.errors import DeltaError
 from kainite.uow.canonical import canonical_of
