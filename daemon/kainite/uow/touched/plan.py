@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic
 
 from kainite.uow.delta import Delta, Operation, Row
@@ -114,6 +114,9 @@ class TablePlan(Generic[T]):
         unclear: tokens of unique keys whose columns say nothing; every delta writes them.
         named: columns that foreign keys name.
         parents: the table's own foreign keys.
+        acting: whether some change of the rows makes a foreign key act.
+        guarded: the columns that an update must not write to touch its row alone; None where each update may touch
+            more.
     """
 
     rows: tuple[ColumnKey[T], ...]
@@ -121,6 +124,15 @@ class TablePlan(Generic[T]):
     unclear: frozenset[T]
     named: tuple[Named[T], ...]
     parents: tuple[Parent[T], ...]
+    acting: bool = field(init=False)
+    guarded: frozenset[str] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        acting = any(named.on_delete or named.on_change for named in self.named)
+        keys = (*self.rows, *self.unique, *(each.key for each in (*self.named, *self.parents)))
+        more = acting or any(parent.cascade for parent in self.parents)
+        object.__setattr__(self, "acting", acting)
+        object.__setattr__(self, "guarded", None if more else frozenset[str]().union(*(key.columns for key in keys)))
 
     def lone(self, delta: Delta) -> T | None:
         """Returns the token if :meth:`exclusive` would add one only and it is quickly computed; otherwise None."""
@@ -151,12 +163,10 @@ class TablePlan(Generic[T]):
 
     def acts(self, delta: Delta) -> bool:
         """Returns whether the delta may make the target change other rows by itself."""
-        if delta.op is Operation.INSERT:
+        if not self.acting or delta.op is Operation.INSERT:
             return False
         if delta.op is Operation.DELETE:
             return any(named.on_delete for named in self.named)
-        if not any(named.on_change for named in self.named):
-            return False
         changed = _changed(delta, {**delta.before, **delta.key})
         return any(named.on_change and named.may_change(changed) for named in self.named)
 
@@ -206,6 +216,9 @@ class TablePlan(Generic[T]):
 
     def _update(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         old = {**delta.before, **delta.key}
+        if self.guarded is not None and self.guarded.isdisjoint(delta.row):
+            _add(self.rows, old, rows)
+            return
         new = {**old, **delta.row}
         changed = _changed(delta, old)
         self._changed_rows(old, new, changed, rows)

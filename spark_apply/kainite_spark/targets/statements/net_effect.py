@@ -246,8 +246,7 @@ class _TableFolding:
             accepting: returns what tells whether a column surely takes a value.
             whole: whether other tables are part of it, whose deltas may be on its rows.
         """
-        may_act = any(key.on_delete or key.on_change for key in plan.named)
-        return cls(plan, may_act, None if _is_part(table, whole=whole) else _FoldRules.of(table, plan, accepting))
+        return cls(plan, plan.acting, None if _is_part(table, whole=whole) else _FoldRules.of(table, plan, accepting))
 
 
 class _Fold:

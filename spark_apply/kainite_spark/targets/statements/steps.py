@@ -137,6 +137,8 @@ class Stepper:
         if len(deltas) < 2:
             return []
         try:
+            if not any(self._plan(table).acting for table in {delta.table for delta in deltas}):
+                return []
             plans = [self._plan(delta.table) for delta in deltas]
             if not any(plan.acts(delta) for delta, plan in zip(deltas, plans, strict=True)):
                 return []
