@@ -170,6 +170,10 @@ class TablePlan(Generic[T]):
         changed = _changed(delta, {**delta.before, **delta.key})
         return any(named.on_change and named.may_change(changed) for named in self.named)
 
+    def touches_row_alone(self, delta: Delta) -> bool:
+        """Returns whether :meth:`add` adds no more than the tokens of the row by its primary keys."""
+        return delta.op is Operation.UPDATE and self.guarded is not None and self.guarded.isdisjoint(delta.row)
+
     def add(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         """Adds a delta's tokens to four sets, of which the first three are written.
 
@@ -216,7 +220,7 @@ class TablePlan(Generic[T]):
 
     def _update(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         old = {**delta.before, **delta.key}
-        if self.guarded is not None and self.guarded.isdisjoint(delta.row):
+        if self.touches_row_alone(delta):
             _add(self.rows, old, rows)
             return
         new = {**old, **delta.row}

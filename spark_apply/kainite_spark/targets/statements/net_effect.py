@@ -34,8 +34,9 @@ folded into it changes no key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Column, Table
@@ -48,6 +49,9 @@ from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.accepted_values import Accepts, accepting
 
 _SCALARS = (str, int, float, bool, type(None))
+
+_ROWS: Final = 8_192
+"""Rows whose signatures are remembered; then all are forgotten."""
 
 
 class NetEffect:
@@ -126,6 +130,13 @@ def _hindrance(table: Table, plan: TablePlan[str]) -> str | None:
     return None
 
 
+class LostDelta(NamedTuple):
+    """A delta that is folded into another one; ``row`` is its row's token, if it touches the row alone."""
+
+    delta: Delta
+    row: str | None
+
+
 class _Signing:
     """Tells the signatures of units that have lost deltas.
 
@@ -136,9 +147,11 @@ class _Signing:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._signatures = Signatures(catalogue)
+        self._names: dict[str, str | None] = {}
+        self._rows: dict[str, frozenset[int]] = {}  # by a row's token, the signatures of what touches the row alone
 
     def without(
-        self, unit: Unit, kept: Sequence[Delta], lost: Sequence[Delta]
+        self, unit: Unit, kept: Sequence[Delta], lost: Sequence[LostDelta]
     ) -> tuple[frozenset[int], frozenset[int]]:
         """Returns what the unit writes and reads by the deltas that it has kept.
 
@@ -148,17 +161,39 @@ class _Signing:
         writes it too. Where the unit has kept deltas on the table, this catalogue must give the unit all of its
         signatures, and no other ones, or they stay as they are.
         """
-        lost_written, lost_read = self._signatures.of(lost)
-        if self._tables(lost).isdisjoint(self._tables(kept)):
+        lost_written, lost_read = self._of(lost)
+        tables = {self._name(delta.table) for delta, _ in lost}
+        if not any(self._name(delta.table) in tables for delta in kept):
             return unit.written - lost_written, unit.read
         written, read = self._signatures.of(kept)
         if (written | lost_written, read | lost_read) != (unit.written, unit.read):
             return unit.written, unit.read
         return written, read
 
-    def _tables(self, deltas: Sequence[Delta]) -> set[str]:
-        found = (self._catalogue.find(name) for name in {delta.table for delta in deltas})
-        return {table.name for table in found if table is not None}
+    def _of(self, lost: Iterable[LostDelta]) -> tuple[set[int], set[int]]:
+        """Returns the signatures of deltas. A row that is changed again and again is signed once."""
+        written: set[int] = set()
+        read: set[int] = set()
+        for delta, row in lost:
+            if row is None:
+                self._signatures.add(delta, written, read)
+            else:
+                written |= self._rows.get(row) or self._of_row(row, delta)
+        return written, read
+
+    def _of_row(self, row: str, delta: Delta) -> frozenset[int]:
+        if len(self._rows) >= _ROWS:
+            self._rows.clear()
+        found, _ = self._signatures.of((delta,))
+        self._rows[row] = found
+        return found
+
+    def _name(self, name: str) -> str | None:
+        """Returns the catalogue's name of a table that a delta calls ``name``."""
+        if name not in self._names:
+            table = self._catalogue.find(name)
+            self._names[name] = None if table is None else table.name
+        return self._names[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +295,7 @@ class _Fold:
 
     def __init__(self, units: int) -> None:
         self.kept: list[list[Delta]] = [[] for _ in range(units)]
-        self.lost: list[list[Delta]] = [[] for _ in range(units)]
+        self.lost: list[list[LostDelta]] = [[] for _ in range(units)]
         self.heads: set[int] = set()
         # By a row's token, the unit and the place in it of the change that later ones may join.
         self._open: dict[str, tuple[int, int]] = {}
@@ -268,19 +303,22 @@ class _Fold:
     def add(self, unit: int, delta: Delta, rules: _TableFolding) -> None:
         if rules.may_act and rules.plan.acts(delta):
             self._open.clear()
-        elif rules.fold is not None and self._joined(unit, delta, rules.fold):
-            self.lost[unit].append(delta)
+        elif rules.fold is not None and (row := self._joined(unit, delta, rules.fold)) is not None:
+            self.lost[unit].append(LostDelta(delta, row if rules.plan.touches_row_alone(delta) else None))
             return
         self.kept[unit].append(delta)
 
-    def _joined(self, unit: int, delta: Delta, rules: _FoldRules) -> bool:
-        """Returns whether a delta was folded into an earlier one; else it is a head, or ends what could be folded."""
+    def _joined(self, unit: int, delta: Delta, rules: _FoldRules) -> str | None:
+        """Returns the row's token if a delta was folded into an earlier one.
+
+        Otherwise it is a head, or ends what could be folded.
+        """
         token = rules.key.token(_image(delta))
         if token is None:
-            return False
+            return None
         if delta.op is Operation.DELETE or (delta.op is Operation.UPDATE and _moves(delta, rules)):
             self._close(token, rules.key.token({**delta.key, **delta.row}))
-            return False
+            return None
         found = None if delta.op is Operation.INSERT else self._open.get(token)
         if found is not None:
             at, place = found
@@ -288,9 +326,9 @@ class _Fold:
             if rules.joins(head, delta):
                 self.kept[at][place] = _merged(head, delta)
                 self.heads.add(at)
-                return True
+                return token
         self._open[token] = unit, len(self.kept[unit])
-        return False
+        return None
 
     def _close(self, *tokens: str | None) -> None:
         for token in tokens:
