@@ -65,6 +65,10 @@ class Operation(StrEnum):
     TRUNCATE = "truncate"
 
 
+# For what is asked of each delta many times: looking a member up in its enum takes Python 3.11 0.1 µs.
+INSERT, UPDATE, DELETE, UPSERT, TRUNCATE = Operation
+
+
 class Values(StrEnum):
     """The spelling of a delta's values, where it is the source's own and not that of the target's types.
 
@@ -216,18 +220,18 @@ def parse_end(item: Mapping[str, Json]) -> UnitEnd:
 
 
 def _check_shape(delta: Delta) -> None:
-    if delta.op is Operation.TRUNCATE:
+    if delta.op is TRUNCATE:
         if delta.key or delta.row or delta.before or delta.values or delta.may_miss:
             raise DeltaError("a truncate has its table alone: it names no row")
         return
-    if delta.op is Operation.DELETE:
+    if delta.op is DELETE:
         if delta.row:
             raise DeltaError("a delete has no 'row'")
     elif not delta.row:
         raise DeltaError(f"'row' is missing: {delta.op} needs the columns to write")
-    if delta.may_miss and delta.op is not Operation.DELETE:
+    if delta.may_miss and delta.op is not DELETE:
         raise DeltaError(f"'mayMiss' is for deletes, not for an {delta.op}")
-    if delta.op is Operation.DELETE and not delta.key and not delta.before:
+    if delta.op is DELETE and not delta.key and not delta.before:
         raise DeltaError(f"'key' is missing: {delta.op} needs the row's primary key")
 
 

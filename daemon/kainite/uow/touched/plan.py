@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Generic
 
-from kainite.uow.delta import Delta, Operation, Row
+from kainite.uow.delta import DELETE, INSERT, UPDATE, UPSERT, Delta, Row
 from kainite.uow.touched.key import ColumnKey, T, TokenMaker
 
 PARTS = 16
@@ -139,7 +139,7 @@ class TablePlan(Generic[T]):
         if self.unique or len(self.rows) != 1:
             return None
         key = self.rows[0]
-        if delta.op is Operation.UPDATE and not key.columns.isdisjoint(delta.row):
+        if delta.op is UPDATE and not key.columns.isdisjoint(delta.row):
             return None
         return key.token(delta.key)
 
@@ -153,7 +153,7 @@ class TablePlan(Generic[T]):
 
     def exclusive(self, delta: Delta, rows: set[T]) -> None:
         """Adds the tokens of rows and unique values alone, as :meth:`add` does."""
-        if delta.op is not Operation.UPDATE:
+        if delta.op is not UPDATE:
             for image in _images(delta):
                 _add(self.rows, image, rows)
                 _add(self.unique, image, rows)
@@ -163,16 +163,16 @@ class TablePlan(Generic[T]):
 
     def acts(self, delta: Delta) -> bool:
         """Returns whether the delta may make the target change other rows by itself."""
-        if not self.acting or delta.op is Operation.INSERT:
+        if not self.acting or delta.op is INSERT:
             return False
-        if delta.op is Operation.DELETE:
+        if delta.op is DELETE:
             return any(named.on_delete for named in self.named)
         changed = _changed(delta, {**delta.before, **delta.key})
         return any(named.on_change and named.may_change(changed) for named in self.named)
 
     def touches_row_alone(self, delta: Delta) -> bool:
         """Returns whether :meth:`add` adds no more than the tokens of the row by its primary keys."""
-        return delta.op is Operation.UPDATE and self.guarded is not None and self.guarded.isdisjoint(delta.row)
+        return delta.op is UPDATE and self.guarded is not None and self.guarded.isdisjoint(delta.row)
 
     def add(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         """Adds a delta's tokens to four sets, of which the first three are written.
@@ -187,7 +187,7 @@ class TablePlan(Generic[T]):
         Raises:
             DeltaError: a key value does not fit its column.
         """
-        if delta.op is Operation.UPDATE:
+        if delta.op is UPDATE:
             self._update(delta, rows, existence, cascades, read)
             return
         for image in (images := _images(delta)):
@@ -198,7 +198,7 @@ class TablePlan(Generic[T]):
                     existence.add(token)
             for parent in self.parents:
                 _read_named(parent, image, read)
-        if delta.op is Operation.INSERT:
+        if delta.op is INSERT:
             for parent in self.parents:
                 if parent.cascade is not None:
                     read.update(parent.cascade.read_always)
@@ -209,9 +209,9 @@ class TablePlan(Generic[T]):
         for parent in self.parents:
             if parent.cascade is not None:
                 parent.cascade.read_old(parent.key, old, read)
-                if parent.computed and delta.op is Operation.UPSERT:
+                if parent.computed and delta.op is UPSERT:
                     parent.cascade.read_any(read)
-        if delta.op is Operation.UPSERT:
+        if delta.op is UPSERT:
             self._change(delta, old, rows, cascades)
             return
         for named in self.named:
@@ -256,11 +256,11 @@ class TablePlan(Generic[T]):
 
 def _images(delta: Delta) -> Sequence[Row]:
     """Returns the row as an insert leaves it, as a delete finds it, or both for an upsert."""
-    if delta.op is Operation.INSERT:
+    if delta.op is INSERT:
         # As a rule the row holds the key already.
         return (delta.row if delta.key.keys() <= delta.row.keys() else {**delta.key, **delta.row},)
     old = {**delta.before, **delta.key}
-    return (old,) if delta.op is Operation.DELETE else (old, {**delta.key, **delta.row})
+    return (old,) if delta.op is DELETE else (old, {**delta.key, **delta.row})
 
 
 def _changed(delta: Delta, old: Row) -> set[str]:

@@ -40,7 +40,7 @@ from typing import Final, NamedTuple
 
 from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Column, Table
-from kainite.uow.delta import Delta, Json, Operation, Row
+from kainite.uow.delta import DELETE, INSERT, UPDATE, UPSERT, Delta, Json, Row
 from kainite.uow.signature import Signatures
 from kainite.uow.touched.deltas import TouchedKeys
 from kainite.uow.touched.key import ColumnKey
@@ -232,7 +232,7 @@ class _FoldRules:
 
     def joins(self, head: Delta, later: Delta) -> bool:
         """Returns whether ``later``, of which the row has the head's token, is folded into ``head``."""
-        if later.op is Operation.UPSERT and (head.op is not Operation.UPSERT or head.row.keys() != later.row.keys()):
+        if later.op is UPSERT and (head.op is not UPSERT or head.row.keys() != later.row.keys()):
             return False
         if len(later.key) != len(self.primary_key):
             return False
@@ -248,7 +248,7 @@ class _FoldRules:
     def _droppable(self, head: Delta, name: str, value: Json) -> bool:
         """Returns whether the head may write ``value`` into the column, in place of what it writes there."""
         if name not in head.row:
-            return name not in self.guarded and (head.op is Operation.UPDATE or name not in self.required)
+            return name not in self.guarded and (head.op is UPDATE or name not in self.required)
         dropped = head.row[name]
         if _same(dropped, value):
             return True
@@ -316,10 +316,10 @@ class _Fold:
         token = rules.key.token(_image(delta))
         if token is None:
             return None
-        if delta.op is Operation.DELETE or (delta.op is Operation.UPDATE and _moves(delta, rules)):
+        if delta.op is DELETE or (delta.op is UPDATE and _moves(delta, rules)):
             self._close(token, rules.key.token({**delta.key, **delta.row}))
             return None
-        found = None if delta.op is Operation.INSERT else self._open.get(token)
+        found = None if delta.op is INSERT else self._open.get(token)
         if found is not None:
             at, place = found
             head = self.kept[at][place]
@@ -342,7 +342,7 @@ def _merged(head: Delta, later: Delta) -> Delta:
 
 def _image(delta: Delta) -> Row:
     """Returns the key of the row that a delta makes or finds, perhaps with other columns."""
-    if delta.op is Operation.UPDATE or delta.op is Operation.DELETE:
+    if delta.op is UPDATE or delta.op is DELETE:
         return delta.key
     return delta.row if delta.key.keys() <= delta.row.keys() else {**delta.key, **delta.row}
 

@@ -18,7 +18,7 @@ from typing import ClassVar, TypeAlias
 from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.canonical import canonical_of, is_opaque
 from kainite.uow.catalogue.tables import Catalogue, Column, Table
-from kainite.uow.delta import Delta, Operation
+from kainite.uow.delta import DELETE, INSERT, TRUNCATE, UPDATE, UPSERT, Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements import accepted_values
 from kainite_spark.targets.statements.accepted_values import Accepts
@@ -60,7 +60,7 @@ class StatementShape:
         """Returns whether every delta must touch a row; an upsert without columns beside the key need not."""
         if self.may_miss:
             return False
-        return self.op is not Operation.UPSERT or len(self.columns) > len(self.key)
+        return self.op is not UPSERT or len(self.columns) > len(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class Planner:
             families.setdefault((shape.table, PHASES[shape.op]), {})[shape] = rows
         for (name, rank), family in families.items():
             table = self._catalogue.tables[name]
-            if rank == PHASES[Operation.UPDATE] or not references_itself(table):
+            if rank == PHASES[UPDATE] or not references_itself(table):
                 yield from ((0, shape, rows) for shape, rows in family.items())
             else:
                 yield from _by_depth(self._depths(name, family), family)
@@ -228,10 +228,10 @@ class Planner:
 
     def _rank(self, shape: StatementShape) -> tuple[int, int]:
         level = self._levels.get(shape.table, 1)
-        return PHASES[shape.op], -level if shape.op is Operation.DELETE else level
+        return PHASES[shape.op], -level if shape.op is DELETE else level
 
     def _shape(self, delta: Delta) -> StatementShape:
-        moves = delta.op is Operation.UPDATE and (_moves(delta) or self._may_spell_anew(delta))
+        moves = delta.op is UPDATE and (_moves(delta) or self._may_spell_anew(delta))
         reached = bool(self._cascaded) and id(delta) in self._cascaded
         signature = (delta.table, delta.op, moves, reached, delta.may_miss, *delta.key, None, *delta.row)
         shape = self._shapes.get(signature)
@@ -257,7 +257,7 @@ class Planner:
 
 def refuse_emptying(deltas: Iterable[Delta]) -> None:
     """Raises TargetRejectedError where a delta empties a table."""
-    found = next((delta for delta in deltas if delta.op is Operation.TRUNCATE), None)
+    found = next((delta for delta in deltas if delta.op is TRUNCATE), None)
     if found is not None:
         raise TargetRejectedError(f"TRUNCATE of {found.table}: only PostgreSQL and MariaDB targets empty tables")
 
@@ -272,15 +272,15 @@ def _shape(table: Table, delta: Delta, moves: bool) -> StatementShape:
     unknown = sorted((key | row) - table.columns.keys())
     if unknown:
         raise TargetRejectedError(f"{table.name} has no column {unknown[0]}")
-    if delta.op is Operation.INSERT:
+    if delta.op is INSERT:
         return StatementShape(table.name, delta.op, tuple(sorted(row | key)), ())
     if key != frozenset(table.primary_key):
         named = ", ".join(table.primary_key) or "missing, so that it takes inserts only"
         raise TargetRejectedError(f"{table.name}: cannot {delta.op} by ({', '.join(sorted(key))}): its key is {named}")
     columns = {
-        Operation.UPSERT: row | key,
-        Operation.UPDATE: row if moves else (row - key) or key,
-        Operation.DELETE: frozenset[str](),
+        UPSERT: row | key,
+        UPDATE: row if moves else (row - key) or key,
+        DELETE: frozenset[str](),
     }[delta.op]
     return StatementShape(
         table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves, may_miss=delta.may_miss
@@ -294,7 +294,7 @@ def _by_depth(found: Sequence[int], family: _Groups) -> Iterator[_Part]:
     """
     listed = [(shape, delta) for shape, rows in family.items() for delta in rows]
     deep = [(depth, shape, delta) for depth, (shape, delta) in zip(found, listed, strict=True)]
-    deep.sort(key=lambda row: row[0], reverse=deep[0][1].op is Operation.DELETE)
+    deep.sort(key=lambda row: row[0], reverse=deep[0][1].op is DELETE)
     parts: dict[tuple[int, StatementShape], list[Delta]] = {}
     for depth, shape, delta in deep:
         parts.setdefault((depth if len(family) > 1 else 0, shape), []).append(delta)
