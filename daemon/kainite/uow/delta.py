@@ -92,6 +92,7 @@ class UnitKind(StrEnum):
 _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation in Operation}
 _VALUES: Mapping[str, Values] = {values.value: values for values in Values}
 _KINDS: Mapping[str, UnitKind] = {kind.value: kind for kind in UnitKind}
+_NORMAL = UnitKind.NORMAL
 
 
 class Delta(msgspec.Struct, frozen=True, gc=False, rename={"may_miss": "mayMiss"}):
@@ -215,7 +216,7 @@ def parse_end(item: Mapping[str, Json]) -> UnitEnd:
     count = _natural(item, "count")
     if count is None:
         raise DeltaError("'count' is missing: an end says how many deltas its unit has")
-    kind = _word(item, "kind", _KINDS) if "kind" in item else UnitKind.NORMAL
+    kind = _word(item, "kind", _KINDS) if "kind" in item else _NORMAL
     return UnitEnd(count=count, number=_natural(item, "number"), kind=kind)
 
 
