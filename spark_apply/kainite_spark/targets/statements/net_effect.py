@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Column, Table
@@ -130,11 +130,8 @@ def _hindrance(table: Table, plan: TablePlan[str]) -> str | None:
     return None
 
 
-class LostDelta(NamedTuple):
-    """A delta that is folded into another one; ``row`` is its row's token, if it touches the row alone."""
-
-    delta: Delta
-    row: str | None
+LostDelta: TypeAlias = tuple[Delta, str | None]
+"""A delta that is folded into another one, and its row's token if it touches the row alone."""
 
 
 class _Signing:
@@ -304,7 +301,7 @@ class _Fold:
         if rules.may_act and rules.plan.acts(delta):
             self._open.clear()
         elif rules.fold is not None and (row := self._joined(unit, delta, rules.fold)) is not None:
-            self.lost[unit].append(LostDelta(delta, row if rules.plan.touches_row_alone(delta) else None))
+            self.lost[unit].append((delta, row if rules.plan.touches_row_alone(delta) else None))
             return
         self.kept[unit].append(delta)
 
