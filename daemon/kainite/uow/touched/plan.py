@@ -129,7 +129,7 @@ class TablePlan(Generic[T]):
 
     def __post_init__(self) -> None:
         acting = any(named.on_delete or named.on_change for named in self.named)
-        keys = (*self.rows, *self.unique, *(each.key for each in (*self.named, *self.parents)))
+        keys = (*self.rows, *self.unique, *(one.key for one in self.named), *(one.key for one in self.parents))
         more = acting or any(parent.cascade for parent in self.parents)
         object.__setattr__(self, "acting", acting)
         object.__setattr__(self, "guarded", None if more else frozenset[str]().union(*(key.columns for key in keys)))
