@@ -10,11 +10,12 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, TypeAlias
 
 import psycopg
+from msgspec.structs import replace
 from psycopg import errors
 
 from kainite.uow.delta import Delta, Operation

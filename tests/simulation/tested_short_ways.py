@@ -153,6 +153,10 @@ async def _judged_or_broken(self: Any, unit: Any, signing: Any) -> None:
     await self._apply(unit, signing, await self._judge(unit, signing))
 
 
+def _any_update(_: Any, delta: Any) -> bool:
+    return bool(delta.op == "update")
+
+
 OFF: tuple[tuple[Mutation, str], ...] = (
     # From the shard to the owner.
     _off("readers are asked while a unit waits", f"{SESSION}._ask_soon", answering(None),
@@ -200,5 +204,7 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          f"{SHAPES_TESTS}::test_a_value_that_is_not_plainly_in_order_goes_the_general_way"),
     _off("a key that says nothing, of a known shape", "kainite.uow.shapes:Shape", _shape_without(unclear=frozenset()),
          f"{SHAPES_TESTS}::test_a_known_shape_of_a_table_with_a_key_that_says_nothing_writes_that_key_too"),
+    _off("what an update touches beside its row", "kainite.uow.touched.plan:TablePlan.touches_row_alone",
+         value(_any_update), "tests/kainite/uow/test_signature.py::test_these_conflict"),
 )  # fmt: skip
 """The safeguards and their tests."""

@@ -8,10 +8,10 @@ key may be equal to another one that the source tells apart (``citext``).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 import psycopg
+from msgspec.structs import replace
 from psycopg import sql
 
 from kainite.base.errors import LogRequestError

@@ -12,8 +12,9 @@ that stays, unless it writes nothing else. An upsert into a table without a prim
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from kainite.base.errors import DeltaError
 from kainite.uow.catalogue.tables import Table

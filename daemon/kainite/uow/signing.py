@@ -13,9 +13,10 @@ unit is a micro-batch of its own, waits for whatever holds back on the table's g
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import orjson
+from msgspec.structs import replace
 
 from kainite.base.errors import DeltaError
 from kainite.uow.catalogue.tables import Catalogue, Table

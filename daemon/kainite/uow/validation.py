@@ -16,13 +16,15 @@ The values of keys are checked where signatures are computed; the target checks 
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from kainite.base.errors import DeltaError
 from kainite.uow.canonical import canonical_of
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.completion import completed, is_complete
-from kainite.uow.delta import Delta, Operation, Row
+from kainite.uow.delta import INSERT, UPSERT, Delta, Row
 
 
 class Validator:
@@ -73,7 +75,7 @@ def _is_told_twice(delta: Delta) -> bool:
     The row of such an insert alone decides. So an insert fits again after the columns of the table's primary key have
     changed, although its key was completed under the former ones.
     """
-    return delta.op is Operation.INSERT and all(
+    return delta.op is INSERT and all(
         name in delta.row and type(delta.row[name]) is type(value) and delta.row[name] == value
         for name, value in delta.key.items()
     )
@@ -81,7 +83,7 @@ def _is_told_twice(delta: Delta) -> bool:
 
 def _keyless(delta: Delta, rules: _TableRules) -> Delta:
     name = rules.table.name
-    if delta.op is not Operation.INSERT:
+    if delta.op is not INSERT:
         raise DeltaError(f"table {name!r} has no primary key: it takes inserts only, no {delta.op}")
     if delta.key:
         raise DeltaError(f"table {name!r} has no primary key: leave 'key' out")
@@ -90,13 +92,13 @@ def _keyless(delta: Delta, rules: _TableRules) -> Delta:
 
 def _keyed(delta: Delta, rules: _TableRules) -> Delta:
     key, row = delta.key, delta.row
-    if delta.op is Operation.INSERT and not key:
+    if delta.op is INSERT and not key:
         key = {name: row[name] for name in rules.table.primary_key if name in row}
     if key.keys() != rules.key:
         raise _wrong_key(rules, key)
     if None in key.values():
         raise DeltaError(f"primary key of {rules.table.name!r} has a null in it")
-    if delta.op is Operation.INSERT or delta.op is Operation.UPSERT:
+    if delta.op is INSERT or delta.op is UPSERT:
         row = _row_with_key(key, row, rules)
     if key is delta.key and row is delta.row and delta.table == rules.table.name:
         return delta

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from operator import lt
 
 from kainite.base.errors import LogCorruptError
 from kainite.uow.delta import Delta
@@ -44,11 +45,11 @@ def in_target(units: Sequence[Unit], only: Mapping[int, tuple[str, ...]]) -> lis
 
 def in_source_order(deltas: list[Delta]) -> list[Delta]:
     """Returns the deltas by ordinal, each ordinal once, if all have one; otherwise as they are."""
-    ordinals = [delta.ordinal for delta in deltas]
-    if None in ordinals:
+    ordinals = [delta.ordinal for delta in deltas if delta.ordinal is not None]
+    if len(ordinals) < len(deltas) or all(map(lt, ordinals, ordinals[1:])):
         return deltas
-    by_ordinal = {delta.ordinal: delta for delta in reversed(deltas)}
-    return [delta for _, delta in sorted(by_ordinal.items(), key=lambda item: item[0] or 0)]
+    by_ordinal = dict(zip(reversed(ordinals), reversed(deltas), strict=True))
+    return [by_ordinal[ordinal] for ordinal in sorted(by_ordinal)]
 
 
 def _kept(unit: Unit, tables: Set[str]) -> Unit:

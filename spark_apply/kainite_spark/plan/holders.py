@@ -32,6 +32,7 @@ class Holders:
         self._signed = EarliestConflicts()
         self._by_scheme: dict[str, dict[_Tables, int]] = {}
         self._unsigned: dict[_Tables, int] = {}
+        self._any = False
 
     def add(self, unit: UnitState) -> None:
         """Registers a holder; holders may come in any order."""
@@ -39,6 +40,7 @@ class Holders:
 
     def widen(self, unit: UnitState, more: ReadWriteSets) -> None:
         """Registers a holder's new signatures, and the tables that it touches now."""
+        self._any = True
         self._signed.add(unit.tid, more.written, more.read)
         if unit.scheme is not None:
             _earliest(self._by_scheme.setdefault(unit.scheme, {}), unit.tables, unit.tid)
@@ -47,6 +49,8 @@ class Holders:
 
     def find(self, unit: UnitState) -> int | None:
         """Returns a holder before ``unit`` for which the unit waits, the earliest by one rule; None without one."""
+        if not self._any:
+            return None
         found = self._signed.find(unit.tid, unit.written, unit.read)
         earliest = unit.tid if found is None else found
         if unit.scheme is not None:

@@ -19,7 +19,7 @@ from kainite.settings import Isolation, LogSettings, UowSettings
 from kainite.store.memory import MemoryStore
 from kainite.uow.catalogue.tables import Catalogue, Column, TypeFamily
 from kainite.uow.current_catalogue import CurrentCatalogue
-from kainite.uow.delta import Delta, Operation, UnitEnd
+from kainite.uow.delta import Delta, Operation, UnitEnd, Values
 from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.packing import Blob, Piece
 from kainite.uow.scheme import MIXED
@@ -127,6 +127,17 @@ def refit(log: Log, catalogue: Catalogue = WIDER) -> None:
     deltas = [delta for tid in unit.entries for delta in deltas_of(log.entries[tid])]
     refit_entries(journal, log.rules, unit, signing, signing.judge_all(deltas))
     log.entries += journal.entries
+
+
+def test_a_misfit_keeps_its_source_s_own_spelling_until_its_table_is_there() -> None:
+    log = Log()
+    without = Catalogue({name: table for name, table in SHOP.tables.items() if name != "orders"}, "public")
+    bare = Delta("orders", Operation.UPSERT, row={"id": 1}, values=Values.DSQL)
+    log.bring(part("T", bare, count=1, catalogue=without))
+    refit(log, SHOP)
+    (delta,) = deltas_of(log.entries[-1])
+    whole = {"id": 1, "customer": None, "parent_order": None, "total": None}
+    assert (delta.key, delta.row, delta.values) == ({"id": 1}, whole, None)
 
 
 def test_a_refit_replaces_deltas_signatures_and_scheme_and_lets_a_retry_through() -> None:

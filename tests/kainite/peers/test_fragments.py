@@ -75,7 +75,7 @@ DELTA = Delta("t", Operation.INSERT, {}, {"id": 1}, {}, 3)
 
 
 def test_fragments_of_one_append_share_a_blob() -> None:
-    pieces = pack([[DELTA], [], [replace(DELTA, ordinal=4)]])
+    pieces = pack([[DELTA], [], [msgspec.structs.replace(DELTA, ordinal=4)]])
     fragments = [Fragment(f"T{place}", identities=(3,) if piece else (), piece=piece) for place, piece in
                  enumerate(pieces)]  # fmt: skip
     metadata, payload, _ = encode_fragments(fragments, ())

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 from hypothesis import given
@@ -46,7 +47,7 @@ def test_deltas_and_their_end_become_a_fragment() -> None:
     ).values()
     delta = Delta("order_line", Operation.INSERT, {"order_id": 4, "line": 1}, LINE_4["row"], {})
     written, read = Signatures(SHOP).of([delta])
-    emitted = identity_of(replace(delta, key={}))
+    emitted = identity_of(msgspec.structs.replace(delta, key={}))
     end = UnitEnd(1, 9, UnitKind.CORRECTION)
     scheme = Signing(SHOP).scheme
     tables = ("order_line",)

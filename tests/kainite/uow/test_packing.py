@@ -3,12 +3,11 @@ piece."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kainite.base.compression import compressed
 from kainite.uow.delta import Delta, Operation

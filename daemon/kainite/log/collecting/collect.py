@@ -105,6 +105,9 @@ from kainite.uow.touches import NOTHING
 
 _logger = logging.getLogger(__name__)
 
+# Looking a member up in its enum takes Python 3.11 0.1 µs.
+_WATERMARK, _DENSE = UowEnd.WATERMARK, UowOrder.DENSE
+
 NUMBER: Final = "number:"
 """The prefix in the names of empty units that take the turn of a number that came with a late end."""
 
@@ -155,9 +158,9 @@ def collect(
 
 def _reserved(rules: UowSettings, fragment: Fragment) -> Fragment:
     """Returns a fragment of which the unit's name is none that the log gives; where it was one, the unit fails."""
-    if rules.end is UowEnd.WATERMARK:
+    if rules.end is _WATERMARK:
         return reserved(fragment)
-    if rules.order is UowOrder.DENSE and fragment.uow.startswith((MISSING, NUMBER)) and _STAND_IN.match(fragment.uow):
+    if rules.order is _DENSE and fragment.uow.startswith((MISSING, NUMBER)) and _STAND_IN.match(fragment.uow):
         reject = Reject(f"unit {fragment.uow} has a name that the log gives units in place of missing ones", "")
         return replace(fragment, uow=f"reserved:{fragment.uow}", rejects=(*fragment.rejects, reject))
     return fragment

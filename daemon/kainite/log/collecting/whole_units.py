@@ -23,6 +23,10 @@ from kainite.uow.fragment import Fragment
 from kainite.uow.identity import Identity
 from kainite.uow.touches import NOTHING
 
+# Looking a member up in its enum takes Python 3.11 0.1 µs.
+_MARKER, _DENSE, _TIME = UowEnd.MARKER, UowOrder.DENSE, UowOrder.TIME
+_SERIALIZE, _UNIT = Isolation.SERIALIZE, EntryKind.UNIT
+
 
 def taken_whole(journal: Journal, rules: UowSettings, shard: str, fragment: Fragment) -> bool:
     """Dispatches a plain unit, or keeps it for its turn; returns False, and writes nothing, where it is not plain.
@@ -33,7 +37,7 @@ def taken_whole(journal: Journal, rules: UowSettings, shard: str, fragment: Frag
         shard: the shard that the fragment came through.
         fragment: the whole unit, of a name that is neither open nor known.
     """
-    if rules.end is not UowEnd.MARKER or not _is_whole(fragment):
+    if rules.end is not _MARKER or not _is_whole(fragment):
         return False
     [end] = fragment.ends
     if _has_its_turn(end.number, journal.state, rules):
@@ -57,10 +61,10 @@ def _dispatch(journal: Journal, rules: UowSettings, shard: str, fragment: Fragme
         time=fragment.time,
         arrived_ms=fragment.arrived_ms,
     )
-    if rules.isolation is Isolation.SERIALIZE:
-        journal.write(EntryKind.UNIT, meta, fragment.touched, fragment.piece, fragment.signed)
+    if rules.isolation is _SERIALIZE:
+        journal.write(_UNIT, meta, fragment.touched, fragment.piece, fragment.signed)
     else:
-        journal.write(EntryKind.UNIT, meta, NOTHING, fragment.piece)
+        journal.write(_UNIT, meta, NOTHING, fragment.piece)
     journal.state.handed_out.add(fragment.uow, end, fragment.identities)
 
 
@@ -92,16 +96,16 @@ def _is_whole(fragment: Fragment) -> bool:
 def _has_its_turn(number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
     """Returns whether a unit with this number plainly goes now: no other unit had, has or may have had the number."""
     recent = state.recent
-    if rules.order is UowOrder.TIME or recent.may_have_had(number):
+    if rules.order is _TIME or recent.may_have_had(number):
         return False
-    if rules.order is not UowOrder.DENSE:
+    if rules.order is not _DENSE:
         return True
     return number is not None and number == next_number(state, rules) and _is_free(number, state)
 
 
 def _waits_for_its_turn(number: int | None, state: FoldedLog, rules: UowSettings) -> bool:
     """Returns whether units with lower numbers plainly go before a unit with this number."""
-    if number is None or rules.order is not UowOrder.DENSE or state.recent.may_have_had(number):
+    if number is None or rules.order is not _DENSE or state.recent.may_have_had(number):
         return False
     return number > next_number(state, rules) and _is_free(number, state)
 

@@ -6,15 +6,18 @@ Not all deltas of an array count: the entry's meta names the deltas that the uni
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final, TypeVar
 
+import msgspec
 import orjson
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Entry, FragmentMeta, UnitMeta
-from kainite.uow.delta import Delta, Operation
+from kainite.uow.delta import Delta
 
-_OPERATIONS = {operation.value: operation for operation in Operation}
+T = TypeVar("T")
+
+_DELTAS: Final = msgspec.json.Decoder(list[Delta])
 
 
 def dump_deltas(deltas: Sequence[Delta]) -> bytes:
@@ -56,7 +59,12 @@ def delta_items(entry: Entry) -> list[dict[str, Any]]:
     Raises:
         LogCorruptError: the deltas cannot be read.
     """
-    return _items(array_of(entry), left_out(entry))
+    array = array_of(entry)
+    try:
+        items = list(orjson.loads(array)) if array else []
+    except (ValueError, TypeError) as error:
+        raise LogCorruptError(f"an entry's deltas are no JSON array: {error}") from error
+    return _counting(items, left_out(entry))
 
 
 def read_deltas(array: bytes, without: Collection[int] = ()) -> list[Delta]:
@@ -70,29 +78,14 @@ def read_deltas(array: bytes, without: Collection[int] = ()) -> list[Delta]:
         LogCorruptError: the array is not what :func:`dump_deltas` gave.
     """
     try:
-        return [_delta(item) for item in _items(array, without)]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LogCorruptError(f"an entry's deltas cannot be read: {type(error).__name__} {error}") from error
+        deltas = _DELTAS.decode(array) if array else []
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise LogCorruptError(f"an entry's deltas are no JSON array of deltas: {error}") from error
+    return _counting(deltas, without)
 
 
-def _items(array: bytes, without: Collection[int]) -> list[dict[str, Any]]:
-    try:
-        items = list(orjson.loads(array)) if array else []
-    except (ValueError, TypeError) as error:
-        raise LogCorruptError(f"an entry's deltas are no JSON array: {error}") from error
+def _counting(found: list[T], without: Collection[int]) -> list[T]:
     if not without:
-        return items
+        return found
     dropped = frozenset(without)
-    return [item for place, item in enumerate(items) if place not in dropped]
-
-
-def _delta(item: dict[str, Any]) -> Delta:
-    return Delta(
-        item["table"],
-        _OPERATIONS[item["op"]],
-        item.get("key", {}),
-        item.get("row", {}),
-        item.get("before", {}),
-        item.get("ordinal"),
-        may_miss=item.get("mayMiss", False),
-    )
+    return [each for place, each in enumerate(found) if place not in dropped]

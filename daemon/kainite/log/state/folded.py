@@ -65,6 +65,9 @@ MOST_SCHEMES = 16
 ANSWERED_REQUESTS = 1_000
 """How many answered requests are remembered, so that none whose answer was lost is carried out twice."""
 
+# Looking a member up in its enum takes Python 3.11 0.1 µs.
+_MISFIT, _MISSING_NUMBER = Fault.MISFIT, Fault.MISSING_NUMBER
+
 
 def oldest_needed(opened: Iterable[OpenUnit], units: Iterable[UnitState], next_id: int) -> int:
     """Returns the lowest transaction id whose data the units may still need; ``next_id`` when they need none."""
@@ -228,7 +231,7 @@ class FoldedLog:
     def _wait_for(self, unit: UnitState) -> None:
         """Indexes a unit that is not resolved."""
         self.waiting_bytes += unit.memory
-        if unit.fault is Fault.MISFIT:
+        if unit.fault is _MISFIT:
             self.misfits[unit.tid] = None
 
     def restore_units(self, units: Iterable[UnitState]) -> None:
@@ -283,7 +286,7 @@ class FoldedLog:
             del self.ready[number]
 
     def _dispatched(self, meta: UnitMeta) -> None:
-        self.recent.add(meta.uow, meta.number, real=meta.fault is not Fault.MISSING_NUMBER)
+        self.recent.add(meta.uow, meta.number, real=meta.fault is not _MISSING_NUMBER)
         if meta.number is not None:
             self.next_number = max(self.next_number or 0, meta.number + 1)
 

@@ -16,6 +16,9 @@ from kainite.uow.touches import NOTHING, Touched, TouchedSoFar
 RESOLVED = (UnitStatus.COMMITTED, UnitStatus.DISCARDED)
 """The statuses of a unit that nobody will apply any more."""
 
+# Looking a member up in its enum takes Python 3.11 0.1 µs.
+_IN_PROGRESS = UnitStatus.IN_PROGRESS
+
 UNIT_BYTES = 1_200
 """About how many bytes an unresolved unit takes besides its signatures: its state, its name, its places in indexes."""
 
@@ -66,7 +69,7 @@ class UnitState(msgspec.Struct, frozen=True, array_like=True):
                 truncated its earlier parts.
         """
         if not meta.cause:
-            return cls(tid, meta, UnitStatus.IN_PROGRESS, touched)
+            return cls(tid, meta, _IN_PROGRESS, touched)
         if opened is None or not _lacks_parts(meta, opened):
             return cls(tid, meta, UnitStatus.FAILED, touched, meta.cause)
         if meta.fault is not Fault.MALFORMED:

@@ -83,7 +83,7 @@ class SigningByName:
             plan: of the delta's table.
             delta: in its normal form.
         """
-        if any(parent.cascade for parent in plan.parents) or any(one.on_delete or one.on_change for one in plan.named):
+        if plan.guarded is None:
             return None
         written = (*plan.rows, *plan.unique, *(named.key for named in plan.named))
         read = tuple(parent.key for parent in plan.parents)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic
 
-from kainite.uow.delta import Delta, Operation, Row
+from kainite.uow.delta import DELETE, INSERT, UPDATE, UPSERT, Delta, Row
 from kainite.uow.touched.key import ColumnKey, T, TokenMaker
 
 PARTS = 16
@@ -114,6 +114,9 @@ class TablePlan(Generic[T]):
         unclear: tokens of unique keys whose columns say nothing; every delta writes them.
         named: columns that foreign keys name.
         parents: the table's own foreign keys.
+        acting: whether some change of the rows makes a foreign key act.
+        guarded: the columns that an update must not write to touch its row alone; None where each update may touch
+            more.
     """
 
     rows: tuple[ColumnKey[T], ...]
@@ -121,13 +124,22 @@ class TablePlan(Generic[T]):
     unclear: frozenset[T]
     named: tuple[Named[T], ...]
     parents: tuple[Parent[T], ...]
+    acting: bool = field(init=False)
+    guarded: frozenset[str] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        acting = any(named.on_delete or named.on_change for named in self.named)
+        keys = (*self.rows, *self.unique, *(one.key for one in self.named), *(one.key for one in self.parents))
+        more = acting or any(parent.cascade for parent in self.parents)
+        object.__setattr__(self, "acting", acting)
+        object.__setattr__(self, "guarded", None if more else frozenset[str]().union(*(key.columns for key in keys)))
 
     def lone(self, delta: Delta) -> T | None:
         """Returns the token if :meth:`exclusive` would add one only and it is quickly computed; otherwise None."""
         if self.unique or len(self.rows) != 1:
             return None
         key = self.rows[0]
-        if delta.op is Operation.UPDATE and not key.columns.isdisjoint(delta.row):
+        if delta.op is UPDATE and not key.columns.isdisjoint(delta.row):
             return None
         return key.token(delta.key)
 
@@ -141,7 +153,7 @@ class TablePlan(Generic[T]):
 
     def exclusive(self, delta: Delta, rows: set[T]) -> None:
         """Adds the tokens of rows and unique values alone, as :meth:`add` does."""
-        if delta.op is not Operation.UPDATE:
+        if delta.op is not UPDATE:
             for image in _images(delta):
                 _add(self.rows, image, rows)
                 _add(self.unique, image, rows)
@@ -151,14 +163,16 @@ class TablePlan(Generic[T]):
 
     def acts(self, delta: Delta) -> bool:
         """Returns whether the delta may make the target change other rows by itself."""
-        if delta.op is Operation.INSERT:
+        if not self.acting or delta.op is INSERT:
             return False
-        if delta.op is Operation.DELETE:
+        if delta.op is DELETE:
             return any(named.on_delete for named in self.named)
-        if not any(named.on_change for named in self.named):
-            return False
         changed = _changed(delta, {**delta.before, **delta.key})
         return any(named.on_change and named.may_change(changed) for named in self.named)
+
+    def touches_row_alone(self, delta: Delta) -> bool:
+        """Returns whether :meth:`add` adds no more than the tokens of the row by its primary keys."""
+        return delta.op is UPDATE and self.guarded is not None and self.guarded.isdisjoint(delta.row)
 
     def add(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         """Adds a delta's tokens to four sets, of which the first three are written.
@@ -173,7 +187,7 @@ class TablePlan(Generic[T]):
         Raises:
             DeltaError: a key value does not fit its column.
         """
-        if delta.op is Operation.UPDATE:
+        if delta.op is UPDATE:
             self._update(delta, rows, existence, cascades, read)
             return
         for image in (images := _images(delta)):
@@ -184,7 +198,7 @@ class TablePlan(Generic[T]):
                     existence.add(token)
             for parent in self.parents:
                 _read_named(parent, image, read)
-        if delta.op is Operation.INSERT:
+        if delta.op is INSERT:
             for parent in self.parents:
                 if parent.cascade is not None:
                     read.update(parent.cascade.read_always)
@@ -195,9 +209,9 @@ class TablePlan(Generic[T]):
         for parent in self.parents:
             if parent.cascade is not None:
                 parent.cascade.read_old(parent.key, old, read)
-                if parent.computed and delta.op is Operation.UPSERT:
+                if parent.computed and delta.op is UPSERT:
                     parent.cascade.read_any(read)
-        if delta.op is Operation.UPSERT:
+        if delta.op is UPSERT:
             self._change(delta, old, rows, cascades)
             return
         for named in self.named:
@@ -206,6 +220,9 @@ class TablePlan(Generic[T]):
 
     def _update(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         old = {**delta.before, **delta.key}
+        if self.touches_row_alone(delta):
+            _add(self.rows, old, rows)
+            return
         new = {**old, **delta.row}
         changed = _changed(delta, old)
         self._changed_rows(old, new, changed, rows)
@@ -239,11 +256,11 @@ class TablePlan(Generic[T]):
 
 def _images(delta: Delta) -> Sequence[Row]:
     """Returns the row as an insert leaves it, as a delete finds it, or both for an upsert."""
-    if delta.op is Operation.INSERT:
+    if delta.op is INSERT:
         # As a rule the row holds the key already.
         return (delta.row if delta.key.keys() <= delta.row.keys() else {**delta.key, **delta.row},)
     old = {**delta.before, **delta.key}
-    return (old,) if delta.op is Operation.DELETE else (old, {**delta.key, **delta.row})
+    return (old,) if delta.op is DELETE else (old, {**delta.key, **delta.row})
 
 
 def _changed(delta: Delta, old: Row) -> set[str]:

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from kainite.base.errors import ChildProtocolError, TargetFencedError, TargetInterruptedError, TargetRejectedError
 from kainite.base.redaction import redacted

@@ -48,7 +48,8 @@ def claim_of(fence: Fence, units: Sequence[Unit], new: NewUnits, version: int) -
         version: the version of the tables' states that ``new`` was made for.
     """
     which = (fence.log_partition, fence.generation, fence.micro_batch, version)
-    acknowledged = (fence.log_partition, [unit.tid for unit in units], [unit.uow for unit in units])
+    tids, uows = (unit.tid for unit in units), (unit.uow for unit in units)
+    acknowledged = (fence.log_partition, ledger.array_of_numbers(tids), ledger.array_of_texts(uows))
     return WriteClaim(
         (ledger.ACKNOWLEDGE, (*which, *acknowledged)),
         len(units),

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 CREATE_APPLIED = """
     CREATE TABLE IF NOT EXISTS kainite_applied (
         log_partition text NOT NULL,
@@ -70,8 +72,19 @@ ACKNOWLEDGE = f"""
     INSERT INTO kainite_applied (log_partition, transaction_id, uow)
     SELECT %s, u.tid, u.uow FROM fence, unnest(%s::bigint[], %s::text[]) AS u(tid, uow)"""
 
-# psycopg takes 5 ms to spell a list of 2,000 numbers, so they come as one text.
 COUNT_APPLIED = """
     SELECT count(*) FROM kainite_applied WHERE log_partition = %s AND transaction_id = ANY(%s::bigint[])"""
 
-APPLIED = "SELECT transaction_id FROM kainite_applied WHERE log_partition = %s AND transaction_id = ANY(%s)"
+APPLIED = """
+    SELECT transaction_id FROM kainite_applied WHERE log_partition = %s AND transaction_id = ANY(%s::bigint[])"""
+
+
+def array_of_numbers(numbers: Iterable[int]) -> str:
+    """Returns an array as PostgreSQL reads it. To spell a list takes psycopg four times as long."""
+    return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def array_of_texts(texts: Iterable[str]) -> str:
+    """Returns an array as PostgreSQL reads it, whatever is in the texts."""
+    escaped = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
+    return "{" + ",".join([f'"{each}"' for each in escaped]) + "}"

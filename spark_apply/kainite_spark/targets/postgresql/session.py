@@ -86,7 +86,8 @@ class PostgresSession:
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         with self._transaction() as connection:
             pin(connection, ROW_WAIT_S)
-            return {tid for (tid,) in connection.execute(ledger.APPLIED, (log_partition, list(tids)))}
+            asked = log_partition, ledger.array_of_numbers(tids)
+            return {tid for (tid,) in connection.execute(ledger.APPLIED, asked)}
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
         if units:

@@ -131,7 +131,8 @@ class PostgresTarget:
         with self._transaction() as connection:
             _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
             # A statement of its own, whose snapshot has what the tasks committed while the fence waited for them.
-            return {tid for (tid,) in connection.execute(ledger.APPLIED, (fence.log_partition, list(tids)))}
+            asked = fence.log_partition, ledger.array_of_numbers(tids)
+            return {tid for (tid,) in connection.execute(ledger.APPLIED, asked)}
 
     def require_preparing(self) -> None:
         with self._transaction() as connection:
@@ -198,7 +199,7 @@ def _compared(
     """
     if mark is None:
         return connection.execute(sql, values)
-    tids = f"{{{','.join(map(str, mark.tids))}}}"
+    tids = ledger.array_of_numbers(mark.tids)
     with connection.pipeline():
         there = connection.execute(ledger.LOCK_FENCE, (log_partition,))
         # A statement of its own, whose snapshot has what was committed while the first one waited.

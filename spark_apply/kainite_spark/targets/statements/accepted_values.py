@@ -43,11 +43,12 @@ _MOST_CHARACTERS = {
 
 def accepting(column: Column) -> Accepts:
     """Returns what tells whether the column surely takes a value."""
-    return partial(_accepts, column.nullable, _of_type(column.type))
+    typed = _of_type(column.type)
+    return partial(_nullable, typed) if column.nullable else typed
 
 
-def _accepts(nullable: bool, typed: Accepts, value: Json) -> bool:
-    return nullable if value is None else typed(value)
+def _nullable(typed: Accepts, value: Json) -> bool:
+    return value is None or typed(value)
 
 
 def _of_type(declared: str) -> Accepts:

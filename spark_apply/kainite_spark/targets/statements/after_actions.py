@@ -16,8 +16,10 @@ Nothing else is changed: the row's last delta in the unit still says what is lef
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.touched.plan import TablePlan

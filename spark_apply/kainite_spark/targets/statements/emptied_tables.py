@@ -16,7 +16,7 @@ from itertools import groupby
 
 from kainite.base.errors import TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue
-from kainite.uow.delta import Delta, Operation
+from kainite.uow.delta import TRUNCATE, Delta
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.planner import Planner, Statement, StatementShape
 
@@ -64,7 +64,7 @@ class EmptyingPlanner:
             return []
         found = {self._table(delta): delta for delta in part.deltas}
         ordered = sorted(found, key=lambda name: -self.levels.get(name, 1))
-        return [Statement(StatementShape(name, Operation.TRUNCATE, (), (), may_miss=True), (found[name],))
+        return [Statement(StatementShape(name, TRUNCATE, (), (), may_miss=True), (found[name],))
                 for name in ordered]  # fmt: skip
 
     def _table(self, delta: Delta) -> str:
@@ -75,7 +75,7 @@ class EmptyingPlanner:
 
 
 def _empties(delta: Delta) -> bool:
-    return delta.op is Operation.TRUNCATE
+    return delta.op is TRUNCATE
 
 
 def _empties_any(unit: Unit) -> bool:

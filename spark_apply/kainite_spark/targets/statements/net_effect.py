@@ -34,12 +34,13 @@ folded into it changes no key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue, Column, Table
-from kainite.uow.delta import Delta, Json, Operation, Row
+from kainite.uow.delta import DELETE, INSERT, UPDATE, UPSERT, Delta, Json, Row
 from kainite.uow.signature import Signatures
 from kainite.uow.touched.deltas import TouchedKeys
 from kainite.uow.touched.key import ColumnKey
@@ -48,6 +49,9 @@ from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.accepted_values import Accepts, accepting
 
 _SCALARS = (str, int, float, bool, type(None))
+
+_ROWS: Final = 8_192
+"""Rows whose signatures are remembered; then all are forgotten."""
 
 
 class NetEffect:
@@ -126,6 +130,10 @@ def _hindrance(table: Table, plan: TablePlan[str]) -> str | None:
     return None
 
 
+LostDelta: TypeAlias = tuple[Delta, str | None]
+"""A delta that is folded into another one, and its row's token if it touches the row alone."""
+
+
 class _Signing:
     """Tells the signatures of units that have lost deltas.
 
@@ -136,9 +144,11 @@ class _Signing:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._signatures = Signatures(catalogue)
+        self._names: dict[str, str | None] = {}
+        self._rows: dict[str, frozenset[int]] = {}  # by a row's token, the signatures of what touches the row alone
 
     def without(
-        self, unit: Unit, kept: Sequence[Delta], lost: Sequence[Delta]
+        self, unit: Unit, kept: Sequence[Delta], lost: Sequence[LostDelta]
     ) -> tuple[frozenset[int], frozenset[int]]:
         """Returns what the unit writes and reads by the deltas that it has kept.
 
@@ -148,17 +158,39 @@ class _Signing:
         writes it too. Where the unit has kept deltas on the table, this catalogue must give the unit all of its
         signatures, and no other ones, or they stay as they are.
         """
-        lost_written, lost_read = self._signatures.of(lost)
-        if self._tables(lost).isdisjoint(self._tables(kept)):
+        lost_written, lost_read = self._of(lost)
+        tables = {self._name(delta.table) for delta, _ in lost}
+        if not any(self._name(delta.table) in tables for delta in kept):
             return unit.written - lost_written, unit.read
         written, read = self._signatures.of(kept)
         if (written | lost_written, read | lost_read) != (unit.written, unit.read):
             return unit.written, unit.read
         return written, read
 
-    def _tables(self, deltas: Sequence[Delta]) -> set[str]:
-        found = (self._catalogue.find(name) for name in {delta.table for delta in deltas})
-        return {table.name for table in found if table is not None}
+    def _of(self, lost: Iterable[LostDelta]) -> tuple[set[int], set[int]]:
+        """Returns the signatures of deltas. A row that is changed again and again is signed once."""
+        written: set[int] = set()
+        read: set[int] = set()
+        for delta, row in lost:
+            if row is None:
+                self._signatures.add(delta, written, read)
+            else:
+                written |= self._rows.get(row) or self._of_row(row, delta)
+        return written, read
+
+    def _of_row(self, row: str, delta: Delta) -> frozenset[int]:
+        if len(self._rows) >= _ROWS:
+            self._rows.clear()
+        found, _ = self._signatures.of((delta,))
+        self._rows[row] = found
+        return found
+
+    def _name(self, name: str) -> str | None:
+        """Returns the catalogue's name of a table that a delta calls ``name``."""
+        if name not in self._names:
+            table = self._catalogue.find(name)
+            self._names[name] = None if table is None else table.name
+        return self._names[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +229,7 @@ class _FoldRules:
 
     def joins(self, head: Delta, later: Delta) -> bool:
         """Returns whether ``later``, of which the row has the head's token, is folded into ``head``."""
-        if later.op is Operation.UPSERT and (head.op is not Operation.UPSERT or head.row.keys() != later.row.keys()):
+        if later.op is UPSERT and (head.op is not UPSERT or head.row.keys() != later.row.keys()):
             return False
         if len(later.key) != len(self.primary_key):
             return False
@@ -213,7 +245,7 @@ class _FoldRules:
     def _droppable(self, head: Delta, name: str, value: Json) -> bool:
         """Returns whether the head may write ``value`` into the column, in place of what it writes there."""
         if name not in head.row:
-            return name not in self.guarded and (head.op is Operation.UPDATE or name not in self.required)
+            return name not in self.guarded and (head.op is UPDATE or name not in self.required)
         dropped = head.row[name]
         if _same(dropped, value):
             return True
@@ -246,8 +278,7 @@ class _TableFolding:
             accepting: returns what tells whether a column surely takes a value.
             whole: whether other tables are part of it, whose deltas may be on its rows.
         """
-        may_act = any(key.on_delete or key.on_change for key in plan.named)
-        return cls(plan, may_act, None if _is_part(table, whole=whole) else _FoldRules.of(table, plan, accepting))
+        return cls(plan, plan.acting, None if _is_part(table, whole=whole) else _FoldRules.of(table, plan, accepting))
 
 
 class _Fold:
@@ -261,7 +292,7 @@ class _Fold:
 
     def __init__(self, units: int) -> None:
         self.kept: list[list[Delta]] = [[] for _ in range(units)]
-        self.lost: list[list[Delta]] = [[] for _ in range(units)]
+        self.lost: list[list[LostDelta]] = [[] for _ in range(units)]
         self.heads: set[int] = set()
         # By a row's token, the unit and the place in it of the change that later ones may join.
         self._open: dict[str, tuple[int, int]] = {}
@@ -269,29 +300,32 @@ class _Fold:
     def add(self, unit: int, delta: Delta, rules: _TableFolding) -> None:
         if rules.may_act and rules.plan.acts(delta):
             self._open.clear()
-        elif rules.fold is not None and self._joined(unit, delta, rules.fold):
-            self.lost[unit].append(delta)
+        elif rules.fold is not None and (row := self._joined(unit, delta, rules.fold)) is not None:
+            self.lost[unit].append((delta, row if rules.plan.touches_row_alone(delta) else None))
             return
         self.kept[unit].append(delta)
 
-    def _joined(self, unit: int, delta: Delta, rules: _FoldRules) -> bool:
-        """Returns whether a delta was folded into an earlier one; else it is a head, or ends what could be folded."""
+    def _joined(self, unit: int, delta: Delta, rules: _FoldRules) -> str | None:
+        """Returns the row's token if a delta was folded into an earlier one.
+
+        Otherwise it is a head, or ends what could be folded.
+        """
         token = rules.key.token(_image(delta))
         if token is None:
-            return False
-        if delta.op is Operation.DELETE or (delta.op is Operation.UPDATE and _moves(delta, rules)):
+            return None
+        if delta.op is DELETE or (delta.op is UPDATE and _moves(delta, rules)):
             self._close(token, rules.key.token({**delta.key, **delta.row}))
-            return False
-        found = None if delta.op is Operation.INSERT else self._open.get(token)
+            return None
+        found = None if delta.op is INSERT else self._open.get(token)
         if found is not None:
             at, place = found
             head = self.kept[at][place]
             if rules.joins(head, delta):
                 self.kept[at][place] = _merged(head, delta)
                 self.heads.add(at)
-                return True
+                return token
         self._open[token] = unit, len(self.kept[unit])
-        return False
+        return None
 
     def _close(self, *tokens: str | None) -> None:
         for token in tokens:
@@ -305,7 +339,7 @@ def _merged(head: Delta, later: Delta) -> Delta:
 
 def _image(delta: Delta) -> Row:
     """Returns the key of the row that a delta makes or finds, perhaps with other columns."""
-    if delta.op is Operation.UPDATE or delta.op is Operation.DELETE:
+    if delta.op is UPDATE or delta.op is DELETE:
         return delta.key
     return delta.row if delta.key.keys() <= delta.row.keys() else {**delta.key, **delta.row}
 

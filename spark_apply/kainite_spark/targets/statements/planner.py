@@ -19,7 +19,7 @@ from typing import ClassVar, TypeAlias
 from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.canonical import canonical_of, is_opaque
 from kainite.uow.catalogue.tables import Catalogue, Column, Table
-from kainite.uow.delta import Delta, Operation
+from kainite.uow.delta import DELETE, INSERT, TRUNCATE, UPDATE, UPSERT, Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements import accepted_values
 from kainite_spark.targets.statements.accepted_values import Accepts
@@ -61,7 +61,7 @@ class StatementShape:
         """Returns whether every delta must touch a row; an upsert without columns beside the key need not."""
         if self.may_miss:
             return False
-        return self.op is not Operation.UPSERT or len(self.columns) > len(self.key)
+        return self.op is not UPSERT or len(self.columns) > len(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Planner:
     def _of_whole(self, shape: StatementShape) -> StatementShape:
         """Returns the shape by the name of the whole for deletes in a partition of a table that references itself."""
         whole = self._catalogue.tables.get(self._whole(shape.table))
-        if shape.op is not Operation.DELETE or whole is None or whole.primary_key != shape.key:
+        if shape.op is not DELETE or whole is None or whole.primary_key != shape.key:
             return shape
         return replace(shape, table=whole.name) if references_itself(whole) else shape
 
@@ -228,7 +228,7 @@ class Planner:
         for (_, rank), family in families.items():
             tables = [shape.table for shape in family]
             itself = any(references_itself(self._catalogue.tables[name]) for name in tables)
-            if rank == PHASES[Operation.UPDATE] or not itself:
+            if rank == PHASES[UPDATE] or not itself:
                 yield from ((0, shape, rows) for shape, rows in family.items())
             else:
                 yield from _by_depth(self._depths(tables[0], family), family)
@@ -242,10 +242,10 @@ class Planner:
 
     def _rank(self, shape: StatementShape) -> tuple[int, int]:
         level = self._levels.get(shape.table, 1)
-        return PHASES[shape.op], -level if shape.op is Operation.DELETE else level
+        return PHASES[shape.op], -level if shape.op is DELETE else level
 
     def _shape(self, delta: Delta) -> StatementShape:
-        moves = delta.op is Operation.UPDATE and (_moves(delta) or self._may_spell_anew(delta))
+        moves = delta.op is UPDATE and (_moves(delta) or self._may_spell_anew(delta))
         reached = bool(self._cascaded) and id(delta) in self._cascaded
         signature = (delta.table, delta.op, moves, reached, delta.may_miss, *delta.key, None, *delta.row)
         shape = self._shapes.get(signature)
@@ -271,7 +271,7 @@ class Planner:
 
 def refuse_emptying(deltas: Iterable[Delta]) -> None:
     """Raises TargetRejectedError where a delta empties a table."""
-    found = next((delta for delta in deltas if delta.op is Operation.TRUNCATE), None)
+    found = next((delta for delta in deltas if delta.op is TRUNCATE), None)
     if found is not None:
         raise TargetRejectedError(f"TRUNCATE of {found.table}: only PostgreSQL and MariaDB targets empty tables")
 
@@ -286,15 +286,15 @@ def _shape(table: Table, delta: Delta, moves: bool) -> StatementShape:
     unknown = sorted((key | row) - table.columns.keys())
     if unknown:
         raise TargetRejectedError(f"{table.name} has no column {unknown[0]}")
-    if delta.op is Operation.INSERT:
+    if delta.op is INSERT:
         return StatementShape(table.name, delta.op, tuple(sorted(row | key)), ())
     if key != frozenset(table.primary_key):
         named = ", ".join(table.primary_key) or "missing, so that it takes inserts only"
         raise TargetRejectedError(f"{table.name}: cannot {delta.op} by ({', '.join(sorted(key))}): its key is {named}")
     columns = {
-        Operation.UPSERT: row | key,
-        Operation.UPDATE: row if moves else (row - key) or key,
-        Operation.DELETE: frozenset[str](),
+        UPSERT: row | key,
+        UPDATE: row if moves else (row - key) or key,
+        DELETE: frozenset[str](),
     }[delta.op]
     return StatementShape(
         table.name, delta.op, tuple(sorted(columns)), table.primary_key, moves, may_miss=delta.may_miss
@@ -308,7 +308,7 @@ def _by_depth(found: Sequence[int], family: _Groups) -> Iterator[_Part]:
     """
     listed = [(shape, delta) for shape, rows in family.items() for delta in rows]
     deep = [(depth, shape, delta) for depth, (shape, delta) in zip(found, listed, strict=True)]
-    turn = -1 if deep[0][1].op is Operation.DELETE else 1
+    turn = -1 if deep[0][1].op is DELETE else 1
     deep.sort(key=lambda row: turn * row[0])
     parts: dict[tuple[int, StatementShape], list[Delta]] = {}
     for depth, shape, delta in deep:

@@ -36,15 +36,15 @@ from typing import TypeAlias
 
 from kainite.base.errors import DeltaError, TargetRejectedError
 from kainite.uow.catalogue.tables import Catalogue
-from kainite.uow.delta import Delta, Operation
+from kainite.uow.delta import DELETE, INSERT, UPDATE, UPSERT, Delta, Operation
 from kainite.uow.touched.deltas import TouchedKeys
 from kainite.uow.touched.key import PLAIN
 from kainite.uow.touched.plan import TablePlan
 from kainite_spark.targets.statements.derived_order import PlannedDelta, derived_order
 
-PHASES = {Operation.INSERT: 0, Operation.UPSERT: 0, Operation.UPDATE: 1, Operation.DELETE: 2}
+PHASES = {INSERT: 0, UPSERT: 0, UPDATE: 1, DELETE: 2}
 
-_ALIKE = (Operation.INSERT, Operation.DELETE)
+_ALIKE = (INSERT, DELETE)
 _Place: TypeAlias = int
 """Three times the step's number, plus the phase."""
 
@@ -60,6 +60,7 @@ class Stepper:
         self.keys = TouchedKeys(catalogue, PLAIN)
         self._catalogue = catalogue
         self._overlaps = self.keys.overlaps()
+        self._acts = any(key.acts for table in catalogue.tables.values() for key in table.foreign_keys)
 
     def steps(self, deltas: Sequence[Delta]) -> list[list[Delta]]:
         """Splits a unit's deltas, which are in the source's order, into steps.
@@ -95,7 +96,7 @@ class Stepper:
                 its order of arrival first: a row that is made before an action and one that is made behind it differ,
                 and no key tells which of them it was.
         """
-        if all(delta.ordinal is not None for delta in deltas) or all(d.op is Operation.INSERT for d in deltas):
+        if all(delta.ordinal is not None for delta in deltas) or all(d.op is INSERT for d in deltas):
             return deltas
         if any(self._plan(delta.table).acts(delta) for delta in deltas) is not again:
             return deltas
@@ -134,7 +135,7 @@ class Stepper:
         Raises:
             TargetRejectedError: as :meth:`steps`.
         """
-        if len(deltas) < 2:
+        if len(deltas) < 2 or not self._acts:
             return []
         try:
             plans = [self._plan(delta.table) for delta in deltas]
@@ -143,7 +144,7 @@ class Stepper:
             touched = [_Touched.of(delta, plan) for delta, plan in zip(deltas, plans, strict=True)]
         except DeltaError as error:
             raise TargetRejectedError(str(error)) from error
-        written = Counter((each.op is Operation.DELETE, token) for each in touched for token in each.cascades)
+        written = Counter((each.op is DELETE, token) for each in touched for token in each.cascades)
         return [
             delta
             for delta, each, plan in zip(deltas, touched, plans, strict=True)
@@ -174,14 +175,14 @@ class _Touched:
         touched = cls(delta.op)
         plan.add(delta, touched.rows, touched.existence, touched.cascades, touched.read)
         if plan.unique:
-            (touched.gives_up if delta.op is Operation.DELETE else touched.takes).update(_unknown_values(delta, plan))
+            (touched.gives_up if delta.op is DELETE else touched.takes).update(_unknown_values(delta, plan))
         return touched
 
 
 def _unknown_values(delta: Delta, plan: TablePlan[str]) -> set[str]:
     """Returns the table if a delete gives up unique values there that it does not tell, or another delta takes some."""
     old = {**delta.before, **delta.key}
-    if delta.op is Operation.DELETE:
+    if delta.op is DELETE:
         return {key.table for key in plan.unique if key.token(old) is None and key.unknown(old)}
     new = {**old, **delta.row}
     written = (key for key in plan.unique if not key.columns.isdisjoint(delta.row))
@@ -236,7 +237,7 @@ class _Order:
                 step = max(step, place // 3)
             if (place := self.changed.get(token)) is not None:
                 step = max(step, _after(place, op))
-            if op is not Operation.DELETE and (place := self.deleted.get(token)) is not None:
+            if op is not DELETE and (place := self.deleted.get(token)) is not None:
                 step = max(step, _after(place, op))
         return step
 
@@ -249,8 +250,8 @@ class _Order:
                 if (place := last.get(token)) is not None:
                     step = max(step, _after(place, op))
             if (place := self.left.get(token)) is not None:
-                step = max(step, place // 3 if op is Operation.DELETE else _after(place, op))
-            if op is not Operation.DELETE and (place := self.deleted.get(token)) is not None:
+                step = max(step, place // 3 if op is DELETE else _after(place, op))
+            if op is not DELETE and (place := self.deleted.get(token)) is not None:
                 step = max(step, _after(place, op))
         return step
 
@@ -264,9 +265,9 @@ class _Order:
 
 
 def _gives_up_its_key(delta: Delta) -> bool:
-    if delta.op is Operation.UPDATE:
+    if delta.op is UPDATE:
         return not delta.key.keys().isdisjoint(delta.row)
-    return delta.op is Operation.DELETE
+    return delta.op is DELETE
 
 
 def _may_act_on(delta: Delta, each: _Touched, plan: TablePlan[str]) -> set[str]:
@@ -274,12 +275,12 @@ def _may_act_on(delta: Delta, each: _Touched, plan: TablePlan[str]) -> set[str]:
 
     No other action than CASCADE deletes a row: a row that such an action passes by must be there.
     """
-    return plan.takers(delta) if delta.op is Operation.DELETE else each.read
+    return plan.takers(delta) if delta.op is DELETE else each.read
 
 
 def _written_by_another(each: _Touched, tokens: set[str], written: Mapping[tuple[bool, str], int]) -> bool:
     """Returns whether another delta of the same kind, deletes or changes, writes a cascade among these tokens."""
-    deletes = each.op is Operation.DELETE
+    deletes = each.op is DELETE
     return any(written.get((deletes, token), 0) > (token in each.cascades) for token in tokens)
 
 
@@ -302,7 +303,7 @@ def _independent(deltas: Sequence[Delta], plans: Sequence[TablePlan[str]]) -> bo
             return False
         if plan.unique:
             touched = _unknown_values(delta, plan)
-            if delta.op is Operation.DELETE:
+            if delta.op is DELETE:
                 given_up |= touched
             elif not given_up.isdisjoint(touched):
                 return False
@@ -328,7 +329,7 @@ def _postpone_deletes(
     ``unknown``.
     """
     free = _free(touched, overlaps)
-    deletes = [index for index, delta in enumerate(touched) if delta.op is Operation.DELETE]
+    deletes = [index for index, delta in enumerate(touched) if delta.op is DELETE]
     staying = any(not free[index] for index in deletes)
     parents = {token for index in deletes for token in touched[index].existence | touched[index].cascades}
     final = max(numbers)
@@ -351,7 +352,7 @@ def _free(touched: Sequence[_Touched], overlaps: frozenset[str]) -> list[bool]:
     taken: set[str] = set()
     for index in range(len(touched) - 1, -1, -1):
         delta = touched[index]
-        if delta.op is Operation.DELETE and delta.rows.isdisjoint(overlaps):
+        if delta.op is DELETE and delta.rows.isdisjoint(overlaps):
             free[index] = (
                 rows.isdisjoint(delta.rows)
                 and taken.isdisjoint(delta.gives_up)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from kainite.base.errors import LogCorruptError
 from kainite.log.format.deltas import array_of, delta_items, deltas_of, dump_deltas, left_out, read_deltas
 from kainite.log.format.entry import Entry, EntryKind, FragmentMeta, RefitMeta, UnitMeta
-from kainite.uow.delta import Delta, Operation
+from kainite.uow.delta import Delta, Operation, Values
 from kainite.uow.packing import Blob, Piece, pack
 
 DELTAS = [Delta("t", Operation.UPSERT, {"id": key}, {"id": key}, {}, key) for key in range(4)]
@@ -27,6 +28,26 @@ def test_those_that_do_not_count_are_left_out(kind: EntryKind, packed: bool, wit
     assert deltas_of(entry) == counting
     assert delta_items(entry) == [delta.to_json() for delta in counting]
     assert read_deltas(array_of(entry), left_out(entry)) == counting
+
+
+def test_a_delta_reads_back_with_all_that_it_says() -> None:
+    values = {
+        "n": 2**64 - 1,
+        "m": -(2**63),
+        "f": 0.1,
+        "g": 5e-324,
+        "t": 'a"\\\0\u2028é😀',
+        "d": [1, {"x": None}],
+        "b": True,
+    }
+    deltas = [
+        Delta("t", Operation.UPDATE, {"id": 1}, values, {"f": -0.0}, 7),
+        Delta("t", Operation.DELETE, {"id": "1"}, may_miss=True),
+        Delta("t", Operation.UPSERT, row={"id": 1}, values=Values.DSQL_SPARSE),
+        Delta("t", Operation.TRUNCATE),
+    ]
+    assert read_deltas(dump_deltas(deltas)) == deltas
+    assert [delta.to_json() for delta in deltas] == orjson.loads(dump_deltas(deltas))
 
 
 def test_an_entry_without_deltas_has_none() -> None:

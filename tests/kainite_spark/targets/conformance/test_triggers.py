@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kainite.base.errors import CatalogueError, TargetError
 from kainite.settings import ApplySettings, TargetTriggers

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kainite.base.errors import TargetBusyError, TargetError, TargetInterruptedError
 from kainite.targets.mariadb.connection import connect

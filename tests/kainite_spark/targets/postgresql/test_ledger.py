@@ -61,8 +61,15 @@ def test_only_the_holder_of_the_fence_acknowledges(
 ) -> None:
     take_over(database, 1)
     begin(database, 1, 7)
-    assert database.execute(ledger.ACKNOWLEDGE, ("0", *held, "0", [3, 4], ["a", "b"])).rowcount == written
-    assert len(database.execute(ledger.APPLIED, ("0", [3, 4, 5])).fetchall()) == written
+    units = ledger.array_of_numbers((3, 4)), ledger.array_of_texts(("a", "b"))
+    assert database.execute(ledger.ACKNOWLEDGE, ("0", *held, "0", *units)).rowcount == written
+    assert len(database.execute(ledger.APPLIED, ("0", ledger.array_of_numbers((3, 4, 5)))).fetchall()) == written
+
+
+@pytest.mark.parametrize("texts", [(), ("",), ('a"b', "\\", '\\"', "{,}", "NULL", " \n\t ", "%s", "é €")])
+def test_an_array_has_whatever_texts_it_was_made_of(database: psycopg.Connection, texts: tuple[str, ...]) -> None:
+    row = database.execute("SELECT %s::text[]", (ledger.array_of_texts(texts),)).fetchone()
+    assert row == (list(texts),)
 
 
 def test_trim_deletes_only_below_and_only_in_its_log_partition(database: psycopg.Connection) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
-from dataclasses import replace
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from kainite.base.errors import TargetBusyError, TargetError, TargetFencedError, TargetRejectedError
 from kainite.settings import ApplySettings, MarkersSettings, TargetCommit

@@ -6,10 +6,10 @@ The table's triggers fire in the target, so its changes are made one by one; the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kainite.settings import ApplySettings, TargetTriggers
 from kainite.uow.delta import Delta

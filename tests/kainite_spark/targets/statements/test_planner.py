@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import permutations
 
+import msgspec
 import pytest
 
 from kainite.base.errors import TargetRejectedError
@@ -95,7 +96,7 @@ def test_a_changed_key_is_the_same_row() -> None:
 def test_a_unique_value_changes_hands_in_the_source_s_order() -> None:
     deltas = [delta("delete", "root", 1, {"code": 7}), delta("insert", "root", 2, code=7)]
     assert plan(deltas) == ["delete root 1", "insert root 2"]
-    numbered = [replace(each, ordinal=place) for place, each in enumerate(deltas[::-1])]
+    numbered = [msgspec.structs.replace(each, ordinal=place) for place, each in enumerate(deltas[::-1])]
     assert plan(numbered) == ["insert root 2", "delete root 1"]
     assert plan(deltas[::-1]) == ["delete root 1", "insert root 2"]
 
