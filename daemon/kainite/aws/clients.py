@@ -117,9 +117,9 @@ def _session(providers: tuple[Provider, ...], region: str | None) -> Session:
 @cache
 def _service_models(data_path: str | None) -> Loader:
     """Returns the loader of the services' descriptions, which all sessions share: each one's own parses them anew."""
-    from botocore.loaders import create_loader
+    from kainite.aws.service_models import ServiceModels
 
-    return create_loader(data_path)
+    return ServiceModels(data_path)
 
 
 def _config(settings: AwsSettings, own: ClientSettings, user_agent: str) -> Config:
