@@ -19,6 +19,11 @@ def test_descriptions_are_botocores(service: str, kind: str) -> None:
     assert ServiceModels(None).load_service_model(service, kind) == create_loader().load_service_model(service, kind)
 
 
+@pytest.mark.parametrize("name", ["endpoints", "partitions", "sdk-default-configuration", "_retry"])
+def test_other_files_are_botocores(name: str) -> None:
+    assert ServiceModels(None).load_data(name) == create_loader().load_data(name)
+
+
 def test_an_unknown_service_is_an_error() -> None:
     with pytest.raises(DataNotFoundError):
         ServiceModels(None).load_service_model("kinesys", "service-2")
