@@ -35,7 +35,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from kainite.aws.foreign_replies import is_of_aws
-from kainite.aws.whole_bodies import TURN, Turn, read_whole_bodies, sent_whole
+from kainite.aws.whole_bodies import CALL, CallUnderWay, read_whole_bodies, sent_whole
 
 if TYPE_CHECKING:
     from botocore.awsrequest import AWSPreparedRequest, AWSResponse
@@ -126,7 +126,7 @@ class RepeatedCalls:
             if not isinstance(answer, Exception) and answer.status_code == HTTPStatus.OK and is_of_aws(answer.headers):
                 return answer.content
             self._pattern, self._rests_until = None, time.monotonic() + self._rest
-        return self._by_botocore(parameters, Turn(answer))
+        return self._by_botocore(parameters, CallUnderWay(answer))
 
     def _repeated(self, parameters: Mapping[str, Any]) -> AWSResponse | Exception | None:
         """Makes a call by the pattern; returns the reply, or the error in place of one; None where none was sent."""
@@ -142,14 +142,14 @@ class RepeatedCalls:
         except Exception as error:
             return error
 
-    def _by_botocore(self, parameters: Mapping[str, Any], turn: Turn) -> bytes:
-        token = TURN.set(turn)
+    def _by_botocore(self, parameters: Mapping[str, Any], under_way: CallUnderWay) -> bytes:
+        token = CALL.set(under_way)
         try:
             body = self._call(parameters)
         finally:
-            TURN.reset(token)
-        if turn.sent is not None and self._credentials is not None and time.monotonic() >= self._rests_until:
-            self._pattern = Pattern.of(turn.sent, parameters)
+            CALL.reset(token)
+        if under_way.sent is not None and self._credentials is not None and time.monotonic() >= self._rests_until:
+            self._pattern = Pattern.of(under_way.sent, parameters)
         return body
 
 

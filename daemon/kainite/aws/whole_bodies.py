@@ -34,7 +34,7 @@ class ReadBody:
 
 
 @dataclass(slots=True)
-class Turn:
+class CallUnderWay:
     """A call that :mod:`kainite.aws.repeated_calls` has botocore make.
 
     Attributes:
@@ -46,7 +46,7 @@ class Turn:
     sent: AWSPreparedRequest | None = None
 
 
-TURN: Final[ContextVar[Turn | None]] = ContextVar("turn", default=None)
+CALL: Final[ContextVar[CallUnderWay | None]] = ContextVar("call", default=None)
 """The call that is under way."""
 
 
@@ -70,13 +70,13 @@ def _send(
     request: AWSPreparedRequest, session_send: Callable[[AWSPreparedRequest], AWSResponse], **_: object
 ) -> AWSResponse:
     """Sends a request in botocore's place; errors and reply as of :func:`sent_whole`."""
-    turn = TURN.get() or Turn()
-    answer, turn.answer = turn.answer, None
+    under_way = CALL.get() or CallUnderWay()
+    answer, under_way.answer = under_way.answer, None
     if isinstance(answer, Exception):
         raise answer
     if answer is not None:
         return answer
-    turn.sent = request
+    under_way.sent = request
     return sent_whole(request, session_send)
 
 
