@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kainite.observe.publishing import LIVE, READY
+from kainite.observe.paths import LIVE, READY
 from kainite.settings import examine
 from support.names import unique
 from support.waiting import eventually

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kainite import __version__
+from kainite.aws.without_crt import import_botocore
 from kainite.base.errors import SettingsError
 from kainite.settings import AwsSettings, ClientSettings
 from kainite.settings.credentials import CredentialsSource, Provider, show_chain
@@ -47,6 +48,7 @@ def client(
     Raises:
         SettingsError: no region, or no credentials, are set anywhere.
     """
+    import_botocore()
     from botocore.exceptions import BotoCoreError, NoRegionError
 
     from kainite.aws.foreign_replies import refuse_foreign_replies
@@ -76,6 +78,7 @@ def frozen_credentials(settings: AwsSettings) -> Provider:
     Raises:
         SettingsError: there are none, or they cannot be had.
     """
+    import_botocore()
     from botocore.exceptions import BotoCoreError
 
     own, _ = _of_service("dynamodb", settings)
@@ -117,9 +120,9 @@ def _session(providers: tuple[Provider, ...], region: str | None) -> Session:
 @cache
 def _service_models(data_path: str | None) -> Loader:
     """Returns the loader of the services' descriptions, which all sessions share: each one's own parses them anew."""
-    from botocore.loaders import create_loader
+    from kainite.aws.service_models import ServiceModels
 
-    return create_loader(data_path)
+    return ServiceModels(data_path)
 
 
 def _config(settings: AwsSettings, own: ClientSettings, user_agent: str) -> Config:

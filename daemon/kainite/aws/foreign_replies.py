@@ -52,12 +52,17 @@ def refuse_foreign_replies(client: BaseClient, service: str, key: str) -> None:
     client.meta.events.register_first(f"{name}.GetRecords", check, unique_id="kainite-foreign-reply-records")
 
 
+def is_of_aws(headers: Mapping[str, str]) -> bool:
+    """Tells by a reply's headers, whose names have any case, whether AWS has sent it."""
+    return _ID in headers or headers.get("content-type", "").lower().startswith(_TYPES)
+
+
 def _check(response_dict: Mapping[str, Any], endpoint: str, service: str, key: str, **_: object) -> None:
     headers, status = response_dict["headers"], response_dict["status_code"]
     body = response_dict["body"]
     # LocalStack's stream of events has no mark, and says that it is text; whoever reads it checks each event's frame.
     is_stream = status < 300 and not isinstance(body, bytes)
-    if status >= 500 or is_stream or _ID in headers or headers.get("content-type", "").lower().startswith(_TYPES):
+    if status >= 500 or is_stream or is_of_aws(headers):
         return
     begin = repr(bytes(body[:SHOWN])) if isinstance(body, bytes) else "a stream"
     raise ForeignReplyError(endpoint=endpoint, status=status, service=service, begin=begin, key=key)

@@ -8,9 +8,10 @@ certificates, time limits, and which failure is tried again. Its errors are rais
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ConnectionClosedError, HTTPClientError, ReadTimeoutError
 from urllib3.exceptions import ProtocolError
@@ -32,6 +33,23 @@ class ReadBody:
         return (self.whole,)
 
 
+@dataclass(slots=True)
+class CallUnderWay:
+    """A call that :mod:`kainite.aws.repeated_calls` has botocore make.
+
+    Attributes:
+        answer: the answer to the call's first request, or the error in place of one; None where it is to be sent.
+        sent: the request that botocore sent last; None where it sent none.
+    """
+
+    answer: AWSResponse | Exception | None = None
+    sent: AWSPreparedRequest | None = None
+
+
+CALL: Final[ContextVar[CallUnderWay | None]] = ContextVar("call", default=None)
+"""The call that is under way."""
+
+
 def read_whole_bodies(client: BaseClient, operation: str) -> None:
     """Makes the replies of one operation of a client be read in one piece, where botocore is as it is known.
 
@@ -51,7 +69,19 @@ def read_whole_bodies(client: BaseClient, operation: str) -> None:
 def _send(
     request: AWSPreparedRequest, session_send: Callable[[AWSPreparedRequest], AWSResponse], **_: object
 ) -> AWSResponse:
-    """Sends a request in botocore's place, and returns the reply with its body read.
+    """Sends a request in botocore's place; errors and reply as of :func:`sent_whole`."""
+    under_way = CALL.get() or CallUnderWay()
+    answer, under_way.answer = under_way.answer, None
+    if isinstance(answer, Exception):
+        raise answer
+    if answer is not None:
+        return answer
+    under_way.sent = request
+    return sent_whole(request, session_send)
+
+
+def sent_whole(request: AWSPreparedRequest, session_send: Callable[[AWSPreparedRequest], AWSResponse]) -> AWSResponse:
+    """Sends a request, and returns the reply with its body read.
 
     Raises:
         HTTPClientError: as botocore's session raises it; botocore decides whether the request is sent again.

@@ -7,7 +7,6 @@ the table, drops a connection) keeps its own loop and asks its ``Backoff``.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterator
@@ -125,9 +124,16 @@ async def retry_async(
     retryable: Retryable = is_retryable,
     tries: int | None = None,
     failed: Failed | None = None,
-    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    sleep: Callable[[float], Awaitable[object]] | None = None,
 ) -> T:
-    """Awaits a call until it succeeds; returns its answer. Arguments and errors are those of :func:`retry`."""
+    """Awaits a call until it succeeds; returns its answer.
+
+    Args:
+        call, backoff, retryable, tries, failed: those of :func:`retry`, and so are the errors.
+        sleep: waits for so many seconds; by default ``asyncio.sleep``.
+    """
+    import asyncio  # late: commands that look have no use for it, and importing it takes time
+
     for failures in itertools.count(1):
         try:
             return await call()
@@ -137,5 +143,5 @@ async def retry_async(
             pause = backoff.after(failures)
             if failed is not None:
                 failed(error, failures, pause)
-            await sleep(pause)
+            await (sleep or asyncio.sleep)(pause)
     raise AssertionError("unreachable: the loop returns or raises")

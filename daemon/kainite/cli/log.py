@@ -26,12 +26,12 @@ from kainite.log.views.target_marks import Parts, in_targets, read_marks, rows_o
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load
 from kainite.settings.targets import of_target
-from kainite.store.dynamodb import DynamoDBStore
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from kainite.log.contract import LogHead
     from kainite.log.views.row_holders import Toucher
 
 _LAZY = {
@@ -94,11 +94,12 @@ def show(
         of_target(settings, target)
         if not targets:
             raise SettingsError("with targetCommit=atomic a unit has one status in all targets: leave --target out")
+    head = opened[0].read_head(opened[1])
     parts = read_marks(*opened, targets.names).parts if targets else None
     if limit and not wanted and not uows and target is None:
-        shown = read_latest_rows(*opened, limit)
+        shown = read_latest_rows(*opened, limit, head)
     else:
-        present = read_present_rows(*opened)
+        present = read_present_rows(*opened, head)
         rows = present if target is None else rows_of_target(present, parts or {}, target)
         rows = [row for row in rows if wanted.takes(row) and (not uows or row.uow in uows)]
         shown = rows[-limit:] if limit else rows
@@ -110,7 +111,7 @@ def show(
             say_json(asdict(row) | each | {"not_live": not_live, "age_s": row.age_s(now), "now_ms": now})
     else:
         stdout().print(_table(marked, now, parts))
-        if paused := _paused(*opened):
+        if paused := _paused(head):
             say(f"applying is {paused}: kainite log resume -p {properties}")
 
 
@@ -198,9 +199,8 @@ def _not_live(settings: Settings, row: LogRow, marks: Mapping[str, str]) -> list
     return [mark for name, mark in sorted(marks.items()) if name in touched]
 
 
-def _paused(store: DynamoDBStore, partition: str) -> str:
+def _paused(head: LogHead | None) -> str:
     """Returns who has paused applying, as the log's owner told it with its last heartbeat; empty for nobody."""
-    head = store.read_head(partition)
     summary = from_text(head.summary) if head is not None else None
     return summary.paused if summary is not None else ""
 

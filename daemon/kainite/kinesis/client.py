@@ -2,7 +2,8 @@
 
 boto3 signs, sends and retries. Only its parsing of GetRecords replies is bypassed: it would decode each
 payload's base64 and build an object for each record. botocore's ``before-parse``
-event hands over the reply's body as it came; the parser is then given an empty one.
+event hands over the reply's body as it came; the parser is then given an empty one. And a GetRecords call is made by
+the pattern of an earlier one, without boto3's work around it, while all goes well (:mod:`kainite.aws.repeated_calls`).
 """
 
 from __future__ import annotations
@@ -108,9 +109,9 @@ class StreamClient:
         self.throttling = Throttling(name)
         self._kinesis = kinesis
         kinesis.meta.events.register("before-parse.kinesis.GetRecords", _keep_body, unique_id="kainite-keep-body")
-        from kainite.aws.whole_bodies import read_whole_bodies  # late: it imports botocore
+        from kainite.aws.repeated_calls import RepeatedCalls  # late: it imports botocore
 
-        read_whole_bodies(kinesis, "GetRecords")
+        self._records = RepeatedCalls(kinesis, "GetRecords", self._records_by_boto3)
 
     def list_shards(
         self, *, at_timestamp: float | None = None, from_timestamp: float | None = None
@@ -227,6 +228,9 @@ class StreamClient:
         request: GetRecordsInputTypeDef = {"ShardIterator": iterator, "Limit": limit}
         if self.arn is not None:
             request["StreamARN"] = self.arn
+        return self._records.body(dict(request))
+
+    def _records_by_boto3(self, request: Mapping[str, Any]) -> bytes:
         answer: Mapping[str, Any] = self._kinesis.get_records(**request)
         body: bytes = answer[_BODY]
         return body

@@ -25,6 +25,7 @@ from kainite.observe import health, metric
 from kainite.observe.health import HealthLimits, ShardHealth, WorkerFacts
 from kainite.observe.meter import Meter, MetricSink
 from kainite.observe.metric import DAEMON_METRICS, LOG_LINES_DROPPED, Metric
+from kainite.observe.paths import HEALTH, LIVE, METRICS, READY, STDERR
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import MetricsLevel, Settings
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 _SAMPLE_S = 5.0
 """Seconds between two samples of what is not observed where it happens."""
-
-LIVE, READY, HEALTH, METRICS, STDERR = "/live", "/ready", "/health", "/metrics", "/stderr"
 
 
 def cloudwatch_level(settings: Settings) -> MetricsLevel:

@@ -13,8 +13,6 @@ from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogError, LogUnavailableError
 from kainite.log.contract import LogStore
 from kainite.observe.check import spoken
-from kainite.owner.expiry import EXPIRES_S, EXPIRING
-from kainite.owner.recording import asked_ms
 
 POLL_SECONDS: Final = 0.1
 
@@ -43,6 +41,8 @@ class WaitingRequests:
         """Returns a sentence for people."""
         if not self.count:
             return "no request waits for the owner"
+        from kainite.owner.expiry import EXPIRES_S
+
         told = "1 request waits" if self.count == 1 else f"{self.count:,} requests wait"
         age = "" if self.oldest_ms is None else f", the oldest for {spoken(max(0, now_ms - self.oldest_ms) / 1000)}"
         return f"{told} for the owner{age}; each expires after {spoken(EXPIRES_S)}"
@@ -76,6 +76,11 @@ def waiting_requests(store: LogStore, partition: str) -> WaitingRequests | None:
         found = store.read_requests(partition)
     except LogError:
         return None
+    if not found:  # mostly; what the owner makes of requests takes time to import
+        return WaitingRequests()
+    from kainite.owner.expiry import EXPIRING
+    from kainite.owner.recording import asked_ms
+
     waiting = [request for _, request in found if request.get("action") in EXPIRING]
     times = [at for request in waiting if (at := asked_ms(request)) is not None]
     return WaitingRequests(len(waiting), min(times, default=None))
@@ -95,6 +100,8 @@ def take_answer(store: LogStore, partition: str, asked: LeftRequest, more: int, 
     deadline = time.monotonic() + timeout
     while (answer := store.take_answer(partition, asked.request_id)) is None:
         if time.monotonic() > deadline:
+            from kainite.owner.expiry import EXPIRES_S
+
             others = f" (nor for {more} more)" if more else ""
             raise LogUnavailableError(
                 f"no answer for {asked.about}{others} within {timeout:g} s: is a daemon running for this log, "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kainite.observe.publishing import HEALTH, STDERR
+from kainite.observe.paths import HEALTH, STDERR
 from kainite.verdict.facts import DaemonFacts
 
 LIMIT_S: Final = 1.0

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Final
 
 from kainite.base.errors import SparkUnavailableError
 from kainite.base.logs import event
+from kainite_spark.driver.jvm_names import keep_names
 from kainite_spark.driver.jvm_output import told_as_events
 from kainite_spark.driver.spark_thread import SparkThread
 
@@ -196,6 +197,7 @@ def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
         context = SparkContext(conf=conf, gateway=gateway)
         # If a standalone master does not answer, Spark stops the context and raises nothing.
         stopped = bool(context._jsc.sc().isStopped())  # noqa: SLF001
+        keep_names(gateway.jvm)
     except (PySparkException, Py4JError, OSError, ValueError) as error:  # ValueError: the process has a context
         refusal = _does_not_start(master, error)  # the JVM tells what its error says
         _end_jvm(gateway)

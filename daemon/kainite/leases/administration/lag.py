@@ -9,25 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from kainite.base.checkpoint import LATEST, SHARD_END
 from kainite.base.errors import KainiteError
 from kainite.kinesis.named_streams import ReadableShards
 from kainite.kinesis.start_position import start_at
+from kainite.leases.administration.report import Lag
 from kainite.leases.administration.shard_reading import pages
 from kainite.leases.table.lease import Lease
 
 AT_ONCE = 8
 """The number of shards that are measured at the same time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """Milliseconds behind the newest record; None when there is nothing to measure, or for ``cause``."""
-
-    millis: int | None
-    cause: str | None = None
 
 
 def measure_lags(stream: ReadableShards, leases: Sequence[Lease], initial_timestamp: float | None) -> dict[str, Lag]:

@@ -14,7 +14,6 @@ from enum import StrEnum
 from kainite.base.checkpoint import SHARD_END, Checkpoint
 from kainite.base.liveness import Sighting, observe
 from kainite.kinesis.shards import MAX_HASH_KEY
-from kainite.leases.administration.lag import Lag
 from kainite.leases.lineage import may_start
 from kainite.leases.table.lease import Lease
 
@@ -40,6 +39,14 @@ class ShardState(StrEnum):
     EXPIRED = "expired"
     HANDING_OVER = "handing over"
     FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Milliseconds behind the newest record; None when there is nothing to measure, or for ``cause``."""
+
+    millis: int | None
+    cause: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

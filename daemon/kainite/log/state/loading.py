@@ -38,25 +38,26 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, names: b
             # The owner truncated the entries during the read; its head names a newer snapshot to begin from.
 
 
-def read_from_low(store: LogStore, partition: str, read: Callable[[int], T]) -> T:
+def read_from_low(store: LogStore, partition: str, read: Callable[[int], T], head: LogHead | None = None) -> T:
     """Returns what ``read`` makes of a partition from its low-water mark on; reads again where entries leave meanwhile.
 
     Args:
         store: the log's store.
         partition: the partition's name.
         read: reads from the given id to the tail.
+        head: the partition's head, where it has just been read.
 
     Raises:
         LogCorruptError: the partition does not read back as written.
     """
+    low = low_water_mark(store, partition) if head is None else head.low_water_mark
     while True:
-        low = low_water_mark(store, partition)
         try:
             return read(low)
         except LogCorruptError:
-            if low_water_mark(store, partition) == low:
+            if (now := low_water_mark(store, partition)) == low:
                 raise
-            # Entries were truncated during the read.
+            low = now  # entries were truncated during the read
 
 
 def low_water_mark(store: LogStore, partition: str) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from kainite.log.contract import LogStore
+from kainite.log.contract import LogHead, LogStore
 from kainite.log.format.entry import Batch
 from kainite.log.state.loading import read_from_low
 from kainite.log.state.outcomes import outcomes_of, stored_batches
@@ -28,22 +28,23 @@ GROWTH: Final = 4
 """How many times as many entries are read where there were too few rows."""
 
 
-def read_latest_rows(store: LogStore, partition: str, limit: int) -> list[LogRow]:
+def read_latest_rows(store: LogStore, partition: str, limit: int, head: LogHead | None = None) -> list[LogRow]:
     """Returns the last rows, with the outcomes that the owner has not copied into the log yet.
 
     Args:
         store, partition: the log.
         limit: how many rows.
+        head: the partition's head, where it has just been read.
 
     Raises:
         LogCorruptError: the log does not read back as written.
     """
     outcomes = stored_batches(store, partition)  # before the log, as read_present_rows says
-    head = store.read_head(partition)
+    head = head or store.read_head(partition)
     summary = from_text(head.summary) if head is not None else None
     if summary is None:
-        return read_present_rows(store, partition)[-limit:]
-    return read_from_low(store, partition, partial(_read, store, partition, outcomes, summary.mark, limit))
+        return read_present_rows(store, partition, head)[-limit:]
+    return read_from_low(store, partition, partial(_read, store, partition, outcomes, summary.mark, limit), head)
 
 
 def _read(

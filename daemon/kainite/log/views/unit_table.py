@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice, starmap
 
 from kainite.base.errors import LogCorruptError
-from kainite.log.contract import LogStore
+from kainite.log.contract import LogHead, LogStore
 from kainite.log.format.deltas import delta_items
 from kainite.log.format.entry import Batch, Entry, EntryKind, FragmentMeta, Outcome, StatusMeta, UnitMeta, UnitStatus
 from kainite.log.state.chains import named
@@ -250,31 +250,35 @@ def read_rows_between(store: LogStore, partition: str, low: int, high: int) -> l
     return list(table.dispatched(high))
 
 
-def read_present_rows(store: LogStore, partition: str) -> list[LogRow]:
+def read_present_rows(store: LogStore, partition: str, head: LogHead | None = None) -> list[LogRow]:
     """Returns all rows, with the outcomes that the owner has not copied into the log yet: it may not be running.
 
     The outcomes are read first. So the log may have some of them already, and no outcome is missed that was truncated
     because the owner had copied it meanwhile.
 
+    Args:
+        store, partition: the log.
+        head: the partition's head, where it has just been read.
+
     Raises:
         LogCorruptError: the log does not read back as written.
     """
     outcomes = stored_batches(store, partition)
-    table = _read_table(store, partition)
+    table = _read_table(store, partition, head=head)
     if outcomes:
         through = load_state(store, partition).through if table.through is None else table.through
         table.settle(outcomes_of(outcomes, through + 1))
     return list(table.rows())
 
 
-def _read_table(store: LogStore, partition: str, first_id: int | None = None) -> UnitTable:
+def _read_table(store: LogStore, partition: str, first_id: int | None = None, head: LogHead | None = None) -> UnitTable:
     def read(low: int) -> UnitTable:
         table = UnitTable()
         for batch in store.read_batches(partition, low, strong=True):
             table.take(batch, low)
         return table
 
-    return read_from_low(store, partition, read) if first_id is None else read(first_id)
+    return read_from_low(store, partition, read, head) if first_id is None else read(first_id)
 
 
 def signatures(entry: Entry) -> list[str]:

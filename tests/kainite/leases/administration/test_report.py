@@ -6,8 +6,8 @@ import pytest
 
 from kainite.base.checkpoint import LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.kinesis.shards import MAX_HASH_KEY, HashRange
-from kainite.leases.administration.lag import Lag
 from kainite.leases.administration.report import (
+    Lag,
     LeaseRow,
     Pulse,
     ShardState,
