@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 
 from kainite.aws.dynamodb import Item, Value, binary, flag, number, text, text_map, text_map_of
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
-from kainite.log.contract import ANSWERS_KEPT, REQUESTS_AT_ONCE, Fork, LogHead, Slot
+from kainite.log.contract import ANSWERS_KEPT, REQUESTS_AT_ONCE, Decision, Fork, LogHead, Slot
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
 from kainite.store.dynamodb_items import (
@@ -311,14 +311,14 @@ class DynamoDBStore:
 
     # Decisions
 
-    def decide(self, partition: str, name: str, *, committed: bool) -> bool:
-        item = {**key(f"{partition}#D", name), "c": flag(committed)}
+    def decide(self, partition: str, name: str, *, committed: bool, targets: Sequence[str] = ()) -> bool:
+        item = {**key(f"{partition}#D", name), "c": flag(committed), "t": text(" ".join(targets))}
         in_way = self._table.put(item, "attribute_not_exists(p)")
         return committed if in_way is None else in_way["c"]["BOOL"]
 
-    def read_decisions(self, partition: str) -> Iterator[tuple[str, bool]]:
-        for item in self._table.query(f"{partition}#D", fields="s, c", strong=True):
-            yield item["s"]["S"], item["c"]["BOOL"]
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, Decision]]:
+        for item in self._table.query(f"{partition}#D", fields="s, c, t", strong=True):
+            yield item["s"]["S"], Decision(item["c"]["BOOL"], tuple(item["t"]["S"].split()))
 
     def delete_decisions(self, partition: str, names: Sequence[str]) -> None:
         self._table.delete(f"{partition}#D", names)
