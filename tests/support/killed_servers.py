@@ -14,20 +14,20 @@ from kainite.targets.mariadb.connection import connect
 from kainite_demo import mariadb_server, postgres_server
 from support.waiting import eventually
 
-KILLED: Final = ("postgresql", "mariadb", "mariadb with a binlog")
-"""The kinds."""
+WITH_BINLOG: Final = "mariadb with a binlog"
+"""The name of a kind, beside postgresql and mariadb."""
 
 
 class KilledServer:
     """A server of a kind that prepares transactions, in a folder of its own; it runs between start and kill.
 
     Args:
-        kind: one of :data:`KILLED`.
+        kind: postgresql, mariadb, or :data:`WITH_BINLOG`.
     """
 
     def __init__(self, kind: str) -> None:
         self._postgres = kind == "postgresql"
-        self._options = (*mariadb_server.BINLOG, "--sync-binlog=1") if kind.endswith("binlog") else ()
+        self._options = (*mariadb_server.BINLOG, "--sync-binlog=1") if kind == WITH_BINLOG else ()
         self._folder = Path(tempfile.mkdtemp(prefix="kainite-k-"))
         self._data = self._folder / "s"
         self._running = ExitStack()
