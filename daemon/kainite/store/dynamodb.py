@@ -312,13 +312,15 @@ class DynamoDBStore:
     # Decisions
 
     def decide(self, partition: str, name: str, *, committed: bool, targets: Sequence[str] = ()) -> bool:
-        item = {**key(f"{partition}#D", name), "c": flag(committed), "t": text(" ".join(targets))}
+        item = {**key(f"{partition}#D", name), "c": flag(committed)}
+        if targets:
+            item["t"] = text(" ".join(targets))
         in_way = self._table.put(item, "attribute_not_exists(p)")
         return committed if in_way is None else in_way["c"]["BOOL"]
 
     def read_decisions(self, partition: str) -> Iterator[tuple[str, Decision]]:
         for item in self._table.query(f"{partition}#D", fields="s, c, t", strong=True):
-            yield item["s"]["S"], Decision(item["c"]["BOOL"], tuple(item["t"]["S"].split()))
+            yield item["s"]["S"], Decision(item["c"]["BOOL"], tuple(item["t"]["S"].split()) if "t" in item else ())
 
     def delete_decisions(self, partition: str, names: Sequence[str]) -> None:
         self._table.delete(f"{partition}#D", names)
