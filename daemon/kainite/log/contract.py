@@ -125,7 +125,7 @@ class Slot:
         return self.first_id + self.count
 
 
-class Decision(NamedTuple):
+class TransactionDecision(NamedTuple):
     """What is decided on a transaction of several targets.
 
     Attributes:
@@ -246,7 +246,7 @@ class LogStore(Protocol):
             targets: the targets in which it is prepared, as far as whoever decides knows.
         """
 
-    def read_decisions(self, partition: str) -> Iterator[tuple[str, Decision]]:
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, TransactionDecision]]:
         """Yields the names of decided transactions, in order, with their decisions; strongly consistent."""
 
     def delete_decisions(self, partition: str, names: Sequence[str]) -> None:

@@ -9,7 +9,16 @@ from dataclasses import replace
 import pytest
 
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
-from kainite.log.contract import ANSWERS_KEPT, NAMES_BYTES, REQUESTS_AT_ONCE, Decision, Fork, LogHead, LogStore, Slot
+from kainite.log.contract import (
+    ANSWERS_KEPT,
+    NAMES_BYTES,
+    REQUESTS_AT_ONCE,
+    Fork,
+    LogHead,
+    LogStore,
+    Slot,
+    TransactionDecision,
+)
 from kainite.log.format.entry import Batch
 from kainite.store.memory import without_data
 from support.dynamodb_doubles import on_each_store
@@ -87,7 +96,7 @@ class TestDecisions:
         assert not store.decide(P, "1.1.b", committed=False)
         assert not store.decide(P, "1.1.b", committed=True)
         assert list(store.read_decisions(P)) == [
-            ("1.1.a", Decision(committed=True, targets=("shop", "crm"))), ("1.1.b", Decision(committed=False)),
+            ("1.1.a", TransactionDecision(committed=True, targets=("shop", "crm"))), ("1.1.b", TransactionDecision(committed=False)),
         ]  # fmt: skip
         assert list(store.read_decisions("00")) == []
 
@@ -95,7 +104,7 @@ class TestDecisions:
         for number in range(30):
             store.decide(P, f"1.1.{number:02}", committed=number % 2 == 0)
         store.delete_decisions(P, [*(f"1.1.{number:02}" for number in range(29)), "never there"])
-        assert list(store.read_decisions(P)) == [("1.1.29", Decision(committed=False))]
+        assert list(store.read_decisions(P)) == [("1.1.29", TransactionDecision(committed=False))]
 
 
 class TestSlots:

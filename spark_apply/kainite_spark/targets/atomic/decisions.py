@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from kainite.base.errors import LogError
-from kainite.log.contract import Decision, LogStore
+from kainite.log.contract import LogStore, TransactionDecision
 from kainite_spark.targets.preparing import TransactionName, name_from
 
 
@@ -76,5 +76,5 @@ class Decisions:
         passed = [str(name) for name in self.all() if name.fence < before and name not in kept]
         self._store.delete_decisions(self._partition, passed)
 
-    def _read(self) -> Iterator[tuple[TransactionName, Decision]]:
+    def _read(self) -> Iterator[tuple[TransactionName, TransactionDecision]]:
         return ((name_from(text), decision) for text, decision in self._store.read_decisions(self._partition))
