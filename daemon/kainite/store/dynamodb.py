@@ -320,10 +320,8 @@ class DynamoDBStore:
 
     def read_decisions(self, partition: str) -> Iterator[tuple[str, TransactionDecision]]:
         for item in self._table.query(f"{partition}#D", fields="s, c, t", strong=True):
-            yield (
-                item["s"]["S"],
-                TransactionDecision(item["c"]["BOOL"], tuple(item["t"]["S"].split()) if "t" in item else ()),
-            )
+            targets = item["t"]["S"].split() if "t" in item else ()
+            yield item["s"]["S"], TransactionDecision(item["c"]["BOOL"], tuple(targets))
 
     def delete_decisions(self, partition: str, names: Sequence[str]) -> None:
         self._table.delete(f"{partition}#D", names)

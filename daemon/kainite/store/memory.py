@@ -146,9 +146,8 @@ class MemoryStore:
 
     def decide(self, partition: str, name: str, *, committed: bool, targets: Sequence[str] = ()) -> bool:
         with self._lock:
-            return (
-                self._of(partition).decisions.setdefault(name, TransactionDecision(committed, tuple(targets))).committed
-            )
+            mine = TransactionDecision(committed, tuple(targets))
+            return self._of(partition).decisions.setdefault(name, mine).committed
 
     def read_decisions(self, partition: str) -> Iterator[tuple[str, TransactionDecision]]:
         with self._lock:

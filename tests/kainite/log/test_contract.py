@@ -96,8 +96,9 @@ class TestDecisions:
         assert not store.decide(P, "1.1.b", committed=False)
         assert not store.decide(P, "1.1.b", committed=True)
         assert list(store.read_decisions(P)) == [
-            ("1.1.a", TransactionDecision(committed=True, targets=("shop", "crm"))), ("1.1.b", TransactionDecision(committed=False)),
-        ]  # fmt: skip
+            ("1.1.a", TransactionDecision(committed=True, targets=("shop", "crm"))),
+            ("1.1.b", TransactionDecision(committed=False)),
+        ]
         assert list(store.read_decisions("00")) == []
 
     def test_those_that_are_deleted_are_gone(self, store: LogStore) -> None:
