@@ -36,12 +36,12 @@ _LONGEST_SOCKET: Final = 103
 _SCRIPT: Final = """
 "$@" >log 2>&1 &
 cat >/dev/null
-kill -9 $!
+{ kill -9 $!; wait; } 2>/dev/null
 """
 """The command ends with its input, so it also ends when this process is killed and cleans up nothing."""
 
 _LIGHT: Final = (
-    "--skip-networking", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M",
+    "--skip-networking", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=64M",
     "--innodb-log-file-size=64M", "--innodb-flush-method=nosync", "--skip-log-bin",
 )  # fmt: skip
 _TABLES: Final = ("mysql_system_tables", "mysql_performance_tables", "mysql_system_tables_data")
@@ -100,42 +100,59 @@ def mariadb(folder: Path, *options: str) -> Iterator[str]:
         MissingExtraError: there is no server on this machine.
         DemoError: it does not start; the message carries the end of its log.
     """
+    make_data(folder)
+    try:
+        with serving(folder, *options) as url:
+            yield url
+    finally:
+        shutil.rmtree(folder / "data")
+        shutil.rmtree(folder / "tmp")
+
+
+def make_data(folder: Path) -> None:
+    """Makes a server's own tables in a new folder, with a role root that has no password; raises as :func:`mariadb`."""
     programs = mariadb_programs()
-    data, path, temporary = folder / "data", folder / "s", folder / "tmp"
-    if len(str(path)) > _LONGEST_SOCKET:
+    if len(str(folder / "s")) > _LONGEST_SOCKET:
         raise DemoError(f"{folder}: too long a path for a socket; set TMPDIR to a shorter one")
-    data.mkdir(parents=True)
-    temporary.mkdir()  # of its own: a server that starts removes the temporary tables of all others there
-    server = [
-        str(programs.server), "--no-defaults", f"--basedir={programs.base}", f"--datadir={data}",
-        f"--tmpdir={temporary}", f"--lc-messages-dir={programs.scripts}",
-        *(["--user=root"] if os.geteuid() == 0 else []), *_LIGHT,
-    ]  # fmt: skip
-    _make_tables(programs, server, folder)
+    (folder / "data").mkdir(parents=True)
+    (folder / "tmp").mkdir()  # of its own: a server that starts removes the temporary tables of all others there
+    begin = b"CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n"
+    script = begin + b"\n".join((programs.scripts / f"{name}.sql").read_bytes() for name in _TABLES)
+    made = subprocess.run(
+        [*_server(programs, folder), "--bootstrap"], env=programs.environment, cwd=folder, input=script,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        raise DemoError(f"MariaDB's tables cannot be made: {_last_line(made.stderr)}")
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[str]:
+    """Runs the server of a folder with data; yields its address, and kills the server; raises as :func:`mariadb`."""
+    programs, path = mariadb_programs(), folder / "s"
+    path.unlink(missing_ok=True)  # one that was killed leaves it
+    (folder / "tmp").mkdir(exist_ok=True)
     process = subprocess.Popen(
-        ["sh", "-c", _SCRIPT, "sh", *server, f"--socket={path}", *options], env=programs.environment,
-        stdin=subprocess.PIPE, cwd=folder, start_new_session=True,
+        ["sh", "-c", _SCRIPT, "sh", *_server(programs, folder), f"--socket={path}", *options],
+        env=programs.environment, stdin=subprocess.PIPE, cwd=folder, start_new_session=True,
     )  # fmt: skip
     try:
         _wait_until_it_listens(path, folder / "log")
         yield f"mariadb://root@/mysql?unix_socket={path}"
     finally:
-        with suppress(ProcessLookupError):
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=_LIMIT)  # closes its input
+        if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        shutil.rmtree(data)
-        shutil.rmtree(temporary)
+            process.communicate()
 
 
-def _make_tables(programs: MariadbPrograms, server: list[str], folder: Path) -> None:
-    """Makes the server's own tables, with a role root that has no password."""
-    begin = b"CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n"
-    script = begin + b"\n".join((programs.scripts / f"{name}.sql").read_bytes() for name in _TABLES)
-    made = subprocess.run(
-        [*server, "--bootstrap"], env=programs.environment, cwd=folder, input=script, capture_output=True, check=False
-    )
-    if made.returncode:
-        raise DemoError(f"MariaDB's tables cannot be made: {_last_line(made.stderr)}")
+def _server(programs: MariadbPrograms, folder: Path) -> list[str]:
+    return [
+        str(programs.server), "--no-defaults", f"--basedir={programs.base}", f"--datadir={folder / 'data'}",
+        f"--tmpdir={folder / 'tmp'}", f"--lc-messages-dir={programs.scripts}",
+        *(["--user=root"] if os.geteuid() == 0 else []), *_LIGHT,
+    ]  # fmt: skip
 
 
 def _wait_until_it_listens(path: Path, log: Path) -> None:

@@ -13,9 +13,9 @@ TARGETS = "kainite_spark.targets.atomic"
 def _last_wins(original: Any) -> Any:
     """Puts a decision whatever stands there."""
 
-    def decide(self: Any, partition: str, name: str, *, committed: bool) -> bool:
+    def decide(self: Any, partition: str, name: str, **decision: Any) -> bool:
         self.delete_decisions(partition, [name])
-        answer: bool = original(self, partition, name, committed=committed)
+        answer: bool = original(self, partition, name, **decision)
         return answer
 
     return decide

@@ -12,6 +12,7 @@ from typing import Any
 from simulation.mutation import Instead, Mutation, answering, value
 
 POSTGRESQL = "kainite_spark.targets.postgresql"
+MARIADB = "kainite_spark.targets.mariadb"
 CAPTURE = "kainite.capture.postgresql"
 TYPES_TESTS = "tests/kainite_spark/targets/postgresql/test_column_types.py"
 REPAIR_TESTS = "tests/kainite/owner/test_repairing.py"
@@ -45,6 +46,13 @@ def _nulls_too(relation: Any, values: Any, known: Any) -> Any:
     from kainite.capture.postgresql.records import _texts
 
     return _texts(relation, values)
+
+
+def _taken_as_told(connection: Any, gid: str, *, committed: bool) -> bool:
+    """Takes a transaction that MariaDB calls unknown for one that is not there."""
+    from kainite_spark.targets.mariadb.prepared import _finished, xid_of
+
+    return _finished(connection, f"XA {'COMMIT' if committed else 'ROLLBACK'} {xid_of(gid)}")
 
 
 def _goes_on(self: Any, decide: Any) -> Any:
@@ -90,6 +98,17 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("foreign keys that a load has taken off count as there",
          "kainite.targets.postgresql.catalogue:foreign_keys_off", answering(()),
          "tests/kainite/replicate/test_foreign_keys.py::test_what_is_off_counts_as_there_for_the_order_of_units"),
+    _off("what is prepared in MariaDB holds the fence", f"{MARIADB}.ledger:HOLDERS",
+         value("SELECT gid FROM kainite_prepared WHERE log_partition = %s AND FALSE FOR UPDATE"),
+         "tests/kainite_spark/targets/conformance/test_preparing.py"
+         "::test_a_prepared_transaction_holds_the_fence[mariadb-mariadb]"),
+    _off("what MariaDB does not give may be held by its session", f"{MARIADB}.prepared:finish", value(_taken_as_told),
+         "tests/kainite_spark/targets/mariadb/test_prepared.py"
+         "::test_while_the_session_that_prepared_lives_no_other_one_finishes"),
+    _off("a decision outlives that its target is taken out",
+         "kainite_spark.targets.atomic.decisions:Decisions.elsewhere", answering({}),
+         "tests/kainite_spark/targets/atomic/test_resolve_report.py"
+         "::test_a_target_that_was_taken_out_with_a_decided_part_is_named"),
     # A load.
     _off("fence of a load's tasks", "kainite.replicate.ledger:HOLD",
          lambda statement: statement.replace("generation = %s", "%s > 0"),

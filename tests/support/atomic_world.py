@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,16 +23,24 @@ from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
-from kainite_spark.targets.preparing import PreparedPart, PreparingSession, PreparingTarget
+from kainite_spark.targets.preparing import (
+    PreparedPart,
+    PreparingSession,
+    PreparingTarget,
+    TransactionName,
+    gid_of,
+)
 from kainite_spark.targets.sqlite.target import SqliteTarget
 from support.chaos import Fate, KilledError, MortalSession, MortalStore, MortalTarget
 from support.inline_runner import QUICK, InlineRunner
 from support.main_log import MainLog
 from support.preparing_sqlite import PreparingSqlite
-from support.several_world import NOTES, TABLES, TARGETS
+from support.several_world import NOTES, TABLES, TARGETS, contact, item, noting
 from support.stores import Database
 
 LEDGER = "log/0"
+FENCE = Fence(LEDGER, 1, 1)
+NAME = TransactionName(1, 1, "a1")
 
 
 class AtomicWorld:
@@ -102,6 +110,20 @@ class AtomicWorld:
             for part in target.prepared("kainite:"):
                 target.finish(part.gid, committed=False)
             target.close()
+
+
+def both(tid: int = 1, value: int = 1) -> Unit:
+    """Returns a unit of both targets."""
+    return Unit(tid, f"T-{tid}", tuple(noting(f"T-{tid}", item(tid, value), contact(tid, value))))
+
+
+def leave_prepared(world: AtomicWorld, *names: str, unit: Unit | None = None) -> None:
+    """Prepares the parts of a unit in some targets, as a task that dies then: under :data:`FENCE` and :data:`NAME`."""
+    parts = {"shop": noting("T-1", item(1, 1)), "crm": noting("T-1", contact(1, 1))}
+    for name in names:
+        with closing(world.targets[name].connect()) as session:
+            own = unit or Unit(1, "T-1", tuple(parts[name]))
+            session.prepare(FENCE, (own,), gid_of(LEDGER, name, NAME))
 
 
 @dataclass

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from kainite.log.contract import Fork, LogHead, LogStore, Slot
+from kainite.log.contract import Fork, LogHead, LogStore, Slot, TransactionDecision
 from kainite.log.format.entry import Batch
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target, TargetSession, Unit
@@ -99,10 +99,12 @@ class MortalStore:
     def delete_names(self, partition: str, keys: Sequence[str]) -> None:
         self.fate.effect("delete_names", lambda: self.inner.delete_names(partition, keys))
 
-    def decide(self, partition: str, name: str, *, committed: bool) -> bool:
-        return self.fate.effect("decide", lambda: self.inner.decide(partition, name, committed=committed))
+    def decide(self, partition: str, name: str, *, committed: bool, targets: Sequence[str] = ()) -> bool:
+        return self.fate.effect(
+            "decide", lambda: self.inner.decide(partition, name, committed=committed, targets=targets)
+        )
 
-    def read_decisions(self, partition: str) -> Iterator[tuple[str, bool]]:
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, TransactionDecision]]:
         return self.inner.read_decisions(partition)
 
     def delete_decisions(self, partition: str, names: Sequence[str]) -> None:

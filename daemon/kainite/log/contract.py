@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kainite.base.retry import Backoff
 from kainite.log.format.entry import Batch
@@ -123,6 +123,18 @@ class Slot:
     def next_id(self) -> int:
         """Returns the id after this slot: the first id of the next batch."""
         return self.first_id + self.count
+
+
+class TransactionDecision(NamedTuple):
+    """What is decided on a transaction of several targets.
+
+    Attributes:
+        committed: whether it is to be committed, or rolled back.
+        targets: the targets in which it is prepared; empty where whoever decided did not know.
+    """
+
+    committed: bool
+    targets: tuple[str, ...] = ()
 
 
 class LogStore(Protocol):
@@ -222,7 +234,7 @@ class LogStore(Protocol):
     def take_answer(self, partition: str, request_id: str) -> Mapping[str, str] | None:
         """Returns the answer to a request and removes both; None while there is no answer."""
 
-    def decide(self, partition: str, name: str, *, committed: bool) -> bool:
+    def decide(self, partition: str, name: str, *, committed: bool, targets: Sequence[str] = ()) -> bool:
         """Puts the decision on a transaction of several targets, where none stands; returns the one that stands.
 
         A call that is sent again finds the decision of the first attempt.
@@ -231,9 +243,10 @@ class LogStore(Protocol):
             partition: the log partition.
             name: the transaction's (:mod:`kainite_spark.targets.preparing`).
             committed: whether it is to be committed, or rolled back.
+            targets: the targets in which it is prepared, as far as whoever decides knows.
         """
 
-    def read_decisions(self, partition: str) -> Iterator[tuple[str, bool]]:
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, TransactionDecision]]:
         """Yields the names of decided transactions, in order, with their decisions; strongly consistent."""
 
     def delete_decisions(self, partition: str, names: Sequence[str]) -> None:

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 
 from kainite.aws.dynamodb import Item, Value, binary, flag, number, text, text_map, text_map_of
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
-from kainite.log.contract import ANSWERS_KEPT, REQUESTS_AT_ONCE, Fork, LogHead, Slot
+from kainite.log.contract import ANSWERS_KEPT, REQUESTS_AT_ONCE, Fork, LogHead, Slot, TransactionDecision
 from kainite.log.format.batch_codec import decode, encode
 from kainite.log.format.entry import Batch
 from kainite.store.dynamodb_items import (
@@ -311,14 +311,17 @@ class DynamoDBStore:
 
     # Decisions
 
-    def decide(self, partition: str, name: str, *, committed: bool) -> bool:
+    def decide(self, partition: str, name: str, *, committed: bool, targets: Sequence[str] = ()) -> bool:
         item = {**key(f"{partition}#D", name), "c": flag(committed)}
+        if targets:
+            item["t"] = text(" ".join(targets))
         in_way = self._table.put(item, "attribute_not_exists(p)")
         return committed if in_way is None else in_way["c"]["BOOL"]
 
-    def read_decisions(self, partition: str) -> Iterator[tuple[str, bool]]:
-        for item in self._table.query(f"{partition}#D", fields="s, c", strong=True):
-            yield item["s"]["S"], item["c"]["BOOL"]
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, TransactionDecision]]:
+        for item in self._table.query(f"{partition}#D", fields="s, c, t", strong=True):
+            targets = item["t"]["S"].split() if "t" in item else ()
+            yield item["s"]["S"], TransactionDecision(item["c"]["BOOL"], tuple(targets))
 
     def delete_decisions(self, partition: str, names: Sequence[str]) -> None:
         self._table.delete(f"{partition}#D", names)

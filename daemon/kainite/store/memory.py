@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kainite.base.errors import LogCorruptError, LogUnavailableError
-from kainite.log.contract import ANSWERS_KEPT, REQUESTS_AT_ONCE, Fork, LogHead, Slot
+from kainite.log.contract import ANSWERS_KEPT, REQUESTS_AT_ONCE, Fork, LogHead, Slot, TransactionDecision
 from kainite.log.format.entry import Batch
 from kainite.store.striping import passes, place, tail_of
 
@@ -23,7 +23,7 @@ class _Partition:
     requests: dict[str, Mapping[str, str]] = field(default_factory=dict)
     answers: dict[str, Mapping[str, str]] = field(default_factory=dict)
     names: dict[str, bytes] = field(default_factory=dict)
-    decisions: dict[str, bool] = field(default_factory=dict)
+    decisions: dict[str, TransactionDecision] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -144,11 +144,12 @@ class MemoryStore:
             for key in keys:
                 self._of(partition).names.pop(key, None)
 
-    def decide(self, partition: str, name: str, *, committed: bool) -> bool:
+    def decide(self, partition: str, name: str, *, committed: bool, targets: Sequence[str] = ()) -> bool:
         with self._lock:
-            return self._of(partition).decisions.setdefault(name, committed)
+            mine = TransactionDecision(committed, tuple(targets))
+            return self._of(partition).decisions.setdefault(name, mine).committed
 
-    def read_decisions(self, partition: str) -> Iterator[tuple[str, bool]]:
+    def read_decisions(self, partition: str) -> Iterator[tuple[str, TransactionDecision]]:
         with self._lock:
             return iter(sorted(self._of(partition).decisions.items()))
 

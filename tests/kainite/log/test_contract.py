@@ -9,7 +9,16 @@ from dataclasses import replace
 import pytest
 
 from kainite.base.errors import LogCorruptError, LogError, LogUnavailableError
-from kainite.log.contract import ANSWERS_KEPT, NAMES_BYTES, REQUESTS_AT_ONCE, Fork, LogHead, LogStore, Slot
+from kainite.log.contract import (
+    ANSWERS_KEPT,
+    NAMES_BYTES,
+    REQUESTS_AT_ONCE,
+    Fork,
+    LogHead,
+    LogStore,
+    Slot,
+    TransactionDecision,
+)
 from kainite.log.format.entry import Batch
 from kainite.store.memory import without_data
 from support.dynamodb_doubles import on_each_store
@@ -82,18 +91,21 @@ class TestNames:
 
 class TestDecisions:
     def test_the_first_one_stands(self, store: LogStore) -> None:
-        assert store.decide(P, "1.1.a", committed=True)
+        assert store.decide(P, "1.1.a", committed=True, targets=("shop", "crm"))
         assert store.decide(P, "1.1.a", committed=False)
         assert not store.decide(P, "1.1.b", committed=False)
         assert not store.decide(P, "1.1.b", committed=True)
-        assert list(store.read_decisions(P)) == [("1.1.a", True), ("1.1.b", False)]
+        assert list(store.read_decisions(P)) == [
+            ("1.1.a", TransactionDecision(committed=True, targets=("shop", "crm"))),
+            ("1.1.b", TransactionDecision(committed=False)),
+        ]
         assert list(store.read_decisions("00")) == []
 
     def test_those_that_are_deleted_are_gone(self, store: LogStore) -> None:
         for number in range(30):
             store.decide(P, f"1.1.{number:02}", committed=number % 2 == 0)
         store.delete_decisions(P, [*(f"1.1.{number:02}" for number in range(29)), "never there"])
-        assert list(store.read_decisions(P)) == [("1.1.29", False)]
+        assert list(store.read_decisions(P)) == [("1.1.29", TransactionDecision(committed=False))]
 
 
 class TestSlots:

@@ -126,6 +126,7 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         present_rows="kainite.targets.mariadb.present_rows:present_rows",
         extra="mariadb",
         packages=("pymysql",),
+        prepares=True,
     ),
     TargetKind(
         name="exec",

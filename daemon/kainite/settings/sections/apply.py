@@ -89,7 +89,7 @@ class ApplySettings:
         choice(TargetCommit),
         Reload.RESTART,
         "Several targets: `each`: each target commits its part of a unit by itself; `atomic`: all of them do or none "
-        "does, by prepared transactions; PostgreSQL alone (docs/targets.md).",
+        "does, by prepared transactions; PostgreSQL and MariaDB (docs/targets.md).",
         default=TargetCommit.EACH,
     )
     triggers: TargetTriggers = own(

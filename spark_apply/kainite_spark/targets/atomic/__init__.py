@@ -28,11 +28,14 @@ Invariants:
 * *committed* is put by the task that has prepared in all targets of the group, and by nobody else;
 * a prepared part is committed only under the decision *committed*. It is rolled back only under the decision *rolled
   back*, or by the task itself, before it has put any;
-* a prepared part holds the fence of its target. Before the driver advances the fences, it finishes all parts of earlier
-  fences (generation, micro-batch), those of former drivers too. What is prepared meanwhile keeps the fence, and the
-  driver waits, and looks again. It leaves the parts of newer drivers alone;
+* a prepared part holds the fence of its target, also after a crash of the target's server (how, is its kind's matter:
+  :mod:`kainite_spark.targets.mariadb.prepared` has what MariaDB needs for it). Before the driver advances the fences,
+  it finishes all parts of earlier fences (generation, micro-batch), those of former drivers too. What is prepared
+  meanwhile keeps the fence, and the driver waits, and looks again. It leaves the parts of newer drivers alone;
 * a decision is deleted when the fences of *all* targets have passed its transaction: then no part of it is prepared,
-  and none will be. A task that wakes up later may put a decision anew, which then means nothing;
+  and none will be. A task that wakes up later may put a decision anew, which then means nothing. The decision
+  *committed* names the transaction's targets, and is kept while one of them is not in the settings file: that one's
+  part may be left prepared, and is committed when it is back;
 * a unit counts as acknowledged when one of its targets has the acknowledgement. It is reported only after every part
   that is decided and left over has been committed, so the unit is in all its targets then.
 
@@ -50,7 +53,10 @@ lost                               asks the acknowledgements before it tries aga
 after the decision *committed*     the driver, or a task that finds the acknowledgement in A alone, reads the decision
 and before A or B is committed     and commits; no unit of the group is tried again before that
 after A and B are committed        the units are found acknowledged
-B away after the decision          B's part keeps its locks, and the fence of B: the job waits for B, and says so
+B away after the decision          B's part keeps its locks, and the fence of B: the job waits for B, and says so; what
+                                   is left in A is finished
+the server of A, or B, is killed   it begins again with what it has prepared, and with the locks of it, and the fence
+B taken out of the settings file   its part keeps its locks there; the decision is kept, and each start warns
 driver, while it finishes parts    the next one finds the same decisions, and goes on
 a task that stands still, and      prepared under an old fence: refused. Decides: finds *rolled back*, or finds nothing
 goes on after any of these         to commit. Commits: the part is gone. So it asks the acknowledgements

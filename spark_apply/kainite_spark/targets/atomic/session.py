@@ -98,7 +98,7 @@ class AtomicSession:
         """Prepares in each target, decides, and commits in each."""
         name = TransactionName(fence.generation, fence.micro_batch, self._nonce())
         self._prepare(fence.log_partition, name, parts, prepare)
-        committed = self._decisions.commit(name)
+        committed = self._decisions.commit(name, tuple(parts))
         gone = self._finish(fence.log_partition, name, parts, committed=committed)
         self._open = None
         if not committed:

@@ -9,7 +9,7 @@ import contextlib
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 from kainite.base.errors import TargetError
 from kainite.base.logs import event
@@ -23,6 +23,18 @@ from kainite_spark.targets.mark import TargetMark
 from kainite_spark.targets.preparing import PreparedPart, PreparingTarget, TransactionName, log_prefix, target_in
 
 _LOG = logging.getLogger(__name__)
+
+
+class Resolution(NamedTuple):
+    """What became of prepared transactions.
+
+    Attributes:
+        finished: those that were found in targets that answer, with whether they are to be committed.
+        trouble: why it is not all, by the name of the target that says so.
+    """
+
+    finished: Mapping[TransactionName, bool]
+    trouble: Mapping[str, TargetError]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,7 @@ class AtomicTarget:
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self.resolve(log_partition, (generation, -1))
+        self._tell_taken_out()
         for target in self.targets.values():
             target.raise_generation(log_partition, generation, _of_each(mark))
 
@@ -82,7 +95,7 @@ class AtomicTarget:
     def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         self._resolve_behind(fence)
         trimmed = sum(target.trim(fence, below, _of_each(mark)) for target in self.targets.values())
-        self.decisions.forget((fence.generation, fence.micro_batch))
+        self.decisions.forget((fence.generation, fence.micro_batch), self.targets)
         return trimmed
 
     def prepare_common_mark(self) -> None:
@@ -115,7 +128,7 @@ class AtomicTarget:
         parts = self.targets[name].prepared(log_prefix(log_partition))
         return [part for part in parts if target_in(part.gid) not in others]
 
-    def resolve(self, log_partition: str, before: tuple[int, int] | None = None) -> dict[TransactionName, bool]:
+    def resolve(self, log_partition: str, before: tuple[int, int] | None = None) -> Mapping[TransactionName, bool]:
         """Finishes prepared transactions by the log's decisions; what is not decided is rolled back, for good.
 
         Args:
@@ -126,16 +139,28 @@ class AtomicTarget:
             The transactions that were found, with whether they were committed.
 
         Raises:
-            TargetUnavailableError, LogUnavailableError: not all could be finished; the call may be made again.
+            TargetError: a target does not answer; what the others have is finished. The call may be made again.
+            LogUnavailableError: not all could be finished; the call may be made again.
         """
-        left = self.left_prepared(log_partition)
-        names = {part.name for parts in left.values() for part in parts if before is None or part.name.fence < before}
-        decided = {name: self.decisions.settle(name) for name in sorted(names)}
-        for target, parts in left.items():
-            for part in parts:
-                if part.name in decided:
-                    self._finish(target, part, committed=decided[part.name])
-        return decided
+        found = self.resolve_reachable(log_partition, before)
+        for name, error in found.trouble.items():
+            raise type(error)(f"target.{name}: {error}") from error
+        return found.finished
+
+    def resolve_reachable(self, log_partition: str, before: tuple[int, int] | None = None) -> Resolution:
+        """Does as :meth:`resolve` in each target that answers; raises LogUnavailableError."""
+        decided: dict[TransactionName, bool] = {}
+        trouble: dict[str, TargetError] = {}
+        for target in self.targets:
+            try:
+                for part in self.prepared_in(target, log_partition):
+                    if before is None or part.name.fence < before:
+                        if part.name not in decided:
+                            decided[part.name] = self.decisions.settle(part.name)
+                        self._finish(target, part, committed=decided[part.name])
+            except TargetError as error:
+                trouble[target] = error
+        return Resolution(decided, trouble)
 
     def _require_own_ledgers(self) -> None:
         """Checks that no two targets have Kainite's own tables in common.
@@ -153,6 +178,11 @@ class AtomicTarget:
                     " kainite_fence: name it as one target, which commits its units as a whole"
                 )
 
+    def _tell_taken_out(self) -> None:
+        for name, transactions in self.decisions.elsewhere(self.targets).items():
+            event(_LOG, logging.WARNING, "a target that was taken out may lack what is decided as committed",
+                  target=name, transactions=len(transactions), remedy=taken_out(name))  # fmt: skip
+
     def _finish(self, target: str, part: PreparedPart, *, committed: bool) -> None:
         if self.targets[target].finish(part.gid, committed=committed):
             told = "prepared transaction committed" if committed else "prepared transaction rolled back"
@@ -160,6 +190,11 @@ class AtomicTarget:
 
     def _resolve_behind(self, fence: Fence) -> None:
         self.resolve(fence.log_partition, (fence.generation, fence.micro_batch))
+
+
+def taken_out(target: str) -> str:
+    """Returns what to do about a target that the settings file names no more, with parts of decided transactions."""
+    return f"put target.{target} back into the settings file, and call kainite apply resolve --by-log"
 
 
 def _of_each(mark: TargetMark | None) -> TargetMark | None:

@@ -36,6 +36,7 @@ _BUSY: Final = frozenset(
         1206,  # too many locks: a part of the group may need fewer
         1213,  # deadlock
         1317,  # a person ended the statement
+        1402, 1613, 1614,  # the server has rolled a transaction back that was to be prepared
         1412,  # the table was altered meanwhile
         1615,  # a statement has to be prepared again
         1969, 3024,  # the statement took too long: a part of the group may take less time

@@ -1,14 +1,15 @@
 """Kainite's own tables in MariaDB. Pure.
 
-:mod:`kainite_spark.targets.contract` says what the tables are for, and what a crash leaves in them. DDL commits
-silently there, so they are made outside of any transaction, before the job's first one.
+:mod:`kainite_spark.targets.contract` says what the tables are for, and what a crash leaves in them;
+:mod:`~kainite_spark.targets.mariadb.prepared` what ``kainite_prepared`` is for. DDL commits silently there, so they are
+made outside of any transaction, before the job's first one.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-TABLES: Final = ("kainite_applied", "kainite_fence")
+TABLES: Final = ("kainite_applied", "kainite_fence", "kainite_prepared")
 
 _OPTIONS: Final = "ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
@@ -27,6 +28,13 @@ CREATE: Final = (
         generation bigint NOT NULL,
         micro_batch bigint NOT NULL
     ) {_OPTIONS}""",
+    f"""
+    CREATE TABLE IF NOT EXISTS kainite_prepared (
+        log_partition varchar(255) NOT NULL,
+        gid varchar(200) NOT NULL,
+        began_at timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+        PRIMARY KEY (log_partition, gid)
+    ) {_OPTIONS}""",
 )
 
 CREATE_MARK: Final = f"""
@@ -42,6 +50,17 @@ SHARE_FENCE: Final = f"{FENCE} LOCK IN SHARE MODE"
 
 # Waits for the transactions of the micro-batch before.
 LOCK_FENCE: Final = f"{FENCE} FOR UPDATE"
+
+# Waits for the transactions that are prepared. Not the DELETE alone: an UPDATE at READ COMMITTED passes over rows that
+# are not committed yet, and it is not documented that a DELETE does not.
+HOLDERS: Final = "SELECT gid FROM kainite_prepared WHERE log_partition = %s FOR UPDATE"
+
+FORGET_HOLDERS: Final = "DELETE FROM kainite_prepared WHERE log_partition = %s"
+
+HOLD: Final = "INSERT INTO kainite_prepared (log_partition, gid) VALUES "
+
+HOLDING: Final = """
+    SELECT gid, TIMESTAMPDIFF(MICROSECOND, began_at, SYSDATE(6)) / 1e6 FROM kainite_prepared ORDER BY began_at, gid"""
 
 NEW_FENCE: Final = "INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, %s, -1)"
 

@@ -9,16 +9,18 @@ from typing import Any, Final
 import pymysql
 from pymysql.cursors import DictCursor
 
-from kainite.base.errors import TargetUnavailableError
+from kainite.base.errors import TargetError, TargetUnavailableError
 from kainite.base.redaction import redacted
 from kainite.doctor.clocks import clock_finding, timed
 from kainite.doctor.finding import DoctorFinding, warned, well, wrong
+from kainite.settings import TargetCommit
 from kainite.targets.mariadb.address import server_of
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.grants import TableGrant, grants_of, lacking
 from kainite.uow.canonical import canonical_of, is_opaque
 from kainite.uow.catalogue.tables import Table
 from kainite_spark.targets.mariadb import ledger
+from kainite_spark.targets.mariadb.prepared import require_preparing
 from kainite_spark.targets.mariadb.present_tables import why_not_transactional
 from kainite_spark.targets.mariadb.rendering import quoted, table_name
 from kainite_spark.targets.opener import TargetRequest
@@ -46,6 +48,8 @@ def look_at_database(request: TargetRequest) -> Iterator[DoctorFinding]:
             [server], ours = timed(lambda: _rows(connection, _SERVER))
             grants = grants_of(line for row in _rows(connection, "SHOW GRANTS") for line in row.values())
             yield from _server(server)
+            if request.apply.commit is TargetCommit.ATOMIC:
+                yield from _preparing(connection)
             yield from _own_tables(connection, server_of(request.url).database, server["role"], grants)
             yield from _tables(connection, tables, server["role"], grants)
             yield clock_finding("the target", float(server["now"]), ours)
@@ -59,6 +63,15 @@ def _server(server: dict[str, Any]) -> Iterator[DoctorFinding]:
     if str(server["logs"]).upper() in ("1", "ON") and server["format"] == "STATEMENT":
         yield wrong(_AREA, "binlog_format is STATEMENT, which does not go with READ COMMITTED",
                     "SET GLOBAL binlog_format = 'ROW'")  # fmt: skip
+
+
+def _preparing(connection: pymysql.connections.Connection) -> Iterator[DoctorFinding]:
+    try:
+        require_preparing(connection)
+    except TargetError as error:
+        yield wrong(_AREA, "the server cannot take part in targetCommit=atomic", str(error))
+    else:
+        yield well(_AREA, "the server keeps what it has prepared, for targetCommit=atomic")
 
 
 def _own_tables(

@@ -43,6 +43,10 @@ class SentPackets:
         rows = (f"({partition}, {unit.tid}, {quoted_text(unit.uow)})" for unit in units)
         self._wait(ledger.ACKNOWLEDGE + ", ".join(rows), _OWN)
 
+    def hold(self, gid: str) -> None:
+        """Notes that the transaction is going to be prepared, which holds the fence as long as it is."""
+        self._wait(f"{ledger.HOLD}({quoted_text(self.fence.log_partition)}, {quoted_text(gid)})", _OWN)
+
     def add(self, statement: Statement) -> None:
         """Adds a statement; sends a packet when enough is waiting.
 

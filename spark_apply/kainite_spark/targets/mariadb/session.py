@@ -15,6 +15,10 @@ acknowledgements tell whether they are applied. After any error the session roll
 
 Settings are pinned in each transaction: a trigger may change them, and behind a proxy each transaction may be in
 another session.
+
+A transaction that is only a part of one over several targets is prepared in place of the commit
+(:mod:`~kainite_spark.targets.mariadb.prepared`). Then this session alone can finish it, as long as it lives, and
+takes no other statement: for anything else the connection is closed, and a new one is opened.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from kainite.targets.mariadb.connection import READ_COMMITTED, SESSION, connect
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, fence_lost
 from kainite_spark.targets.hooks import HookPolicy
-from kainite_spark.targets.mariadb import ledger
+from kainite_spark.targets.mariadb import ledger, prepared
 from kainite_spark.targets.mariadb.accepted_values import accepting
 from kainite_spark.targets.mariadb.errors import about_own_tables, about_units
 from kainite_spark.targets.mariadb.firing_triggers import KnownTriggers
@@ -38,6 +42,7 @@ from kainite_spark.targets.mariadb.loaded_positions import LoadedPositions
 from kainite_spark.targets.mariadb.packet import FailedStatementError, send
 from kainite_spark.targets.mariadb.present_tables import PresentTables
 from kainite_spark.targets.mariadb.sent_packets import SentPackets
+from kainite_spark.targets.preparing import PreparedPart
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.emptied_tables import EmptyingPlanner
 from kainite_spark.targets.statements.planner import Planner, Statement
@@ -47,6 +52,9 @@ from kainite_spark.targets.units_transaction import units_transaction
 ROW_WAIT_S = 1
 """How long a task waits for a lock, in seconds: a group of 500 units with one locked row is cut in two nine
 times, and each part with the locked row waits for it."""
+
+IDLE_S = 60
+"""How long a transaction, or one that is prepared, may keep its session without a statement: its task hangs."""
 
 _TRIES = 3
 """Tries of a transaction while tables are altered, or get other triggers."""
@@ -61,7 +69,7 @@ class _OutdatedError(Exception):
 
 
 class MariadbSession:
-    """One connection, one transaction at a time; implements :class:`kainite_spark.targets.contract.TargetSession`."""
+    """One connection, one transaction at a time; a :class:`kainite_spark.targets.preparing.PreparingSession`."""
 
     def __init__(self, url: str, schema: Schema, policy: HookPolicy) -> None:
         self._url = url
@@ -72,6 +80,8 @@ class MariadbSession:
         self._loaded = LoadedPositions(schema.catalogue)
         self._present = PresentTables()
         self._connection: pymysql.connections.Connection | None = None
+        self._gid: str | None = None  # under which units are prepared at present; None: they are committed
+        self._held: str | None = None  # what the connection has prepared, and has to finish
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         if not tids:
@@ -87,13 +97,33 @@ class MariadbSession:
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
         self._apply(fence, (unit,), lambda new, _: self._planner.one_by_one(new[0]))
 
+    def prepare(self, fence: Fence, units: Collection[Unit], gid: str, *, folded: bool = False) -> None:
+        with self._preparing(gid):
+            self.apply(fence, tuple(units), folded=folded)
+
+    def prepare_in_source_order(self, fence: Fence, unit: Unit, gid: str) -> None:
+        with self._preparing(gid):
+            self.apply_in_source_order(fence, unit)
+
+    def prepared(self, prefix: str) -> Sequence[PreparedPart]:
+        with self._outside_of_units() as connection:
+            return prepared.prepared_under(connection, prefix)
+
+    def finish(self, gid: str, *, committed: bool) -> bool:
+        if gid == self._held:
+            self._held = None  # so that the connection is kept, for the statement that it waits for
+        with self._outside_of_units() as connection:
+            return prepared.finish(connection, gid, committed=committed)
+
     def close(self) -> None:
         if self._connection is not None:
             _close(self._connection)
-            self._connection = None
+            self._connection = self._held = None
 
     def open(self) -> pymysql.connections.Connection:
-        """Returns the connection, which it opens if there is none; raises TargetUnavailableError."""
+        """Returns a connection that takes statements; opens one if there is none; raises TargetUnavailableError."""
+        if self._held is not None:
+            self.close()
         if self._connection is None or not self._connection.open:
             try:
                 self._connection = connect(self._url)
@@ -102,16 +132,41 @@ class MariadbSession:
         return self._connection
 
     @contextmanager
-    def _transaction(self) -> Iterator[pymysql.connections.Connection]:
-        """Runs a transaction, in which the statements of units raise no error of PyMySQL; their commit may."""
+    def _preparing(self, gid: str) -> Iterator[None]:
+        """Lets transactions of units end by being prepared, while entered."""
+        self._gid = gid
+        try:
+            yield
+        finally:
+            self._gid = None
+
+    @contextmanager
+    def _outside_of_units(self) -> Iterator[pymysql.connections.Connection]:
+        """Gives the connection, in no transaction of units; closes it after an error."""
+        try:
+            yield self.open()
+        except FailedStatementError as failed:
+            self.close()
+            raise about_own_tables(failed.error) from failed.error
+
+    @contextmanager
+    def _transaction(self, gid: str | None = None) -> Iterator[pymysql.connections.Connection]:
+        """Runs a transaction, in which the statements of units raise no error of PyMySQL; their commit may.
+
+        Args:
+            gid: the identifier under which it is prepared in place of the commit.
+        """
+        connection = self.open()
+        ending = connection if gid is None else prepared.Preparation(connection, gid)
         with units_transaction(
-            self.open(), self.close, pymysql.Error, about_own_tables, lambda error: about_units(error, None)
-        ) as connection:
+            ending, self.close, pymysql.Error, about_own_tables, lambda error: about_units(error, None)
+        ):
             try:
-                send(connection, beginning(ROW_WAIT_S))
+                send(connection, beginning(ROW_WAIT_S, gid))
                 yield connection
             except FailedStatementError as failed:
                 raise failed.error from failed
+        self._held = gid
 
     def _apply(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
         for _ in range(_TRIES):
@@ -147,13 +202,15 @@ class MariadbSession:
             return self._present.changed(names, made) or self._triggers.changed(names, triggers.rows)
 
     def _apply_once(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
-        with self._transaction() as connection:
+        with self._transaction(self._gid) as connection:
             _check_fence(connection, fence)
             new = self._loaded.without_loaded(connection, fence, units)
             hooked = self._triggers.read(connection).hooked
             sent = SentPackets(connection, fence, self._present, self._schema)
             with values_refused():
                 sent.acknowledge(units)
+                if self._gid is not None:
+                    sent.hold(self._gid)
                 for statement in planned(new, hooked):
                     sent.add(statement)
                 sent.flush()
@@ -168,19 +225,20 @@ class MariadbSession:
             raise _OutdatedError
 
 
-def beginning(lock_wait: int) -> list[str]:
+def beginning(lock_wait: int, gid: str | None = None) -> list[str]:
     """Returns the first statements of a transaction.
 
     Args:
         lock_wait: how long it waits for a lock, in seconds.
+        gid: the identifier under which it is going to be prepared; None for one that is going to be committed.
     """
     return [
         SESSION,
         READ_COMMITTED,
         # How long others wait for a task that hangs is limited too; MySQL has no such setting.
         f"SET SESSION innodb_lock_wait_timeout = {lock_wait}, lock_wait_timeout = {lock_wait}"
-        " /*M!100301 , idle_transaction_timeout = 60 */",
-        "START TRANSACTION",
+        f" /*M!100301 , idle_transaction_timeout = {IDLE_S} */",
+        "START TRANSACTION" if gid is None else f"XA START {prepared.xid_of(gid)}",
     ]
 
 

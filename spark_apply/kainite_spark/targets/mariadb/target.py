@@ -6,19 +6,20 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import pymysql
 
-from kainite.base.errors import CatalogueError
+from kainite.base.errors import CatalogueError, TargetError
 from kainite.base.logs import event
 from kainite.settings import TargetTriggers
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.grants import grants_of, lacking
 from kainite.uow.canonical import canonical_of, is_opaque
 from kainite.uow.catalogue.tables import Catalogue, Table
-from kainite_spark.targets.fence import Fence, fence_lost, outranked
+from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing
-from kainite_spark.targets.mariadb import ledger
+from kainite_spark.targets.mariadb import fence_row, ledger, prepared
 from kainite_spark.targets.mariadb.errors import about_own_tables
 from kainite_spark.targets.mariadb.firing_triggers import found_triggers
 from kainite_spark.targets.mariadb.loaded_positions import refuse_while_loading
@@ -26,7 +27,8 @@ from kainite_spark.targets.mariadb.packet import FailedStatementError, send
 from kainite_spark.targets.mariadb.present_tables import why_not_transactional
 from kainite_spark.targets.mariadb.rendering import quoted, table_name
 from kainite_spark.targets.mariadb.session import MariadbSession, beginning
-from kainite_spark.targets.mark import TargetMark, check_mark
+from kainite_spark.targets.mark import TargetMark
+from kainite_spark.targets.preparing import PreparedPart
 from kainite_spark.targets.schema import Schema
 
 _LOG = logging.getLogger(__name__)
@@ -34,12 +36,15 @@ _LOG = logging.getLogger(__name__)
 _FENCE_WAIT_S = 30
 """How long the driver waits for the transactions of a micro-batch before, in seconds."""
 
+_PREPARES: Final = "InnoDB"
+"""The storage engine whose transactions are prepared; a crash may leave those over two engines in one of them."""
+
 _ENGINES = "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = %s"
 
 
 @dataclass(frozen=True, slots=True)
 class MariadbTarget:
-    """A database of MariaDB or MySQL; implements :class:`kainite_spark.targets.contract.Target`.
+    """A database of MariaDB or MySQL; implements :class:`kainite_spark.targets.preparing.PreparingTarget`.
 
     Attributes:
         url: ``mariadb://…``; ``repr`` leaves it out, since it may hold a password.
@@ -79,30 +84,48 @@ class MariadbTarget:
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
-            found = _locked(connection, log_partition, mark)
-            if found is None:
-                _execute(connection, ledger.NEW_FENCE, log_partition, generation)
-            elif found[0] > generation:
-                raise outranked(log_partition, generation)
-            elif found[0] < generation:  # the same generation comes again when its driver lost the answer
-                _execute(connection, ledger.ADVANCE, generation, -1, log_partition)
+            fence_row.raise_generation(connection, log_partition, generation, mark)
             refuse_while_loading(connection, log_partition)  # behind the lock of the fence, which a load closes
 
     def begin_micro_batch(self, fence: Fence, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
-            _advance(connection, fence, mark, lowest=fence.micro_batch)
+            fence_row.advance(connection, fence, mark, lowest=fence.micro_batch)
 
     def close_micro_batch(self, fence: Fence, tids: Collection[int], mark: TargetMark | None = None) -> set[int]:
         with self._transaction() as connection:
             # Strictly forward: a number that tasks may have shuts nobody out.
-            _advance(connection, fence, mark, lowest=fence.micro_batch - 1)
+            fence_row.advance(connection, fence, mark, lowest=fence.micro_batch - 1)
             # A statement of its own, whose snapshot has what the tasks committed while the fence waited for them.
-            return _applied(connection, fence.log_partition, tids)
+            return fence_row.applied(connection, fence.log_partition, tids)
+
+    def require_preparing(self) -> None:
+        with self._connection() as connection:
+            prepared.require_preparing(connection)
+            engines = _engines(connection, self.schema.catalogue)
+        for table in self.schema.catalogue.tables.values():
+            engine = engines.get((table.schema, table.bare_name))
+            if engine is not None and engine != _PREPARES:
+                raise TargetError(
+                    f"table {table.name} has the storage engine {engine}, and targetCommit=atomic needs {_PREPARES}:"
+                    f" ALTER TABLE {table.name} ENGINE = {_PREPARES}"
+                )
+
+    def ledger_place(self) -> str:
+        with self._connection() as connection:
+            return prepared.ledger_place(connection)
+
+    def prepared(self, prefix: str) -> Sequence[PreparedPart]:
+        with self._connection() as connection:
+            return prepared.prepared_under(connection, prefix)
+
+    def finish(self, gid: str, *, committed: bool) -> bool:
+        with self._connection() as connection:
+            return prepared.finish(connection, gid, committed=committed)
 
     def trim(self, fence: Fence, below: int, mark: TargetMark | None = None) -> int:
         with self._transaction() as connection:
-            _advance(connection, fence, mark, lowest=fence.micro_batch - 1)
-            return _execute(connection, ledger.TRIM, fence.log_partition, below)
+            fence_row.advance(connection, fence, mark, lowest=fence.micro_batch - 1)
+            return fence_row.execute(connection, ledger.TRIM, fence.log_partition, below)
 
     def prepare_common_mark(self) -> None:
         with self._connection() as connection:
@@ -110,8 +133,8 @@ class MariadbTarget:
 
     def note_common_mark(self, fence: Fence, everywhere_below: int, mark: TargetMark | None = None) -> None:
         with self._transaction() as connection:
-            _advance(connection, fence, mark, lowest=fence.micro_batch - 1)
-            _execute(connection, ledger.NOTE_MARK, fence.log_partition, everywhere_below)
+            fence_row.advance(connection, fence, mark, lowest=fence.micro_batch - 1)
+            fence_row.execute(connection, ledger.NOTE_MARK, fence.log_partition, everywhere_below)
 
     def close(self) -> None:
         """Does nothing: each call has a connection of its own."""
@@ -155,44 +178,6 @@ class MariadbTarget:
             send(connection, beginning(_FENCE_WAIT_S))
             yield connection
             connection.commit()
-
-
-def _locked(
-    connection: pymysql.connections.Connection, log_partition: str, mark: TargetMark | None
-) -> tuple[int, int] | None:
-    """Locks the fence's row, which waits for the transactions of the micro-batch before; returns it.
-
-    Raises:
-        TargetWentBackError: the target is behind the mark.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(ledger.LOCK_FENCE, (log_partition,))
-        row = cursor.fetchone()
-    found = None if row is None else (int(row[0]), int(row[1]))
-    if mark is not None:
-        check_mark(log_partition, mark, found, len(_applied(connection, log_partition, mark.tids)))
-    return found
-
-
-def _advance(connection: pymysql.connections.Connection, fence: Fence, mark: TargetMark | None, *, lowest: int) -> None:
-    """Advances the fence if its micro-batch is not above ``lowest``; raises TargetFencedError if it is."""
-    found = _locked(connection, fence.log_partition, mark)
-    if found is None or found[0] != fence.generation or found[1] > lowest:
-        raise fence_lost(fence)
-    _execute(connection, ledger.ADVANCE, fence.generation, fence.micro_batch, fence.log_partition)
-
-
-def _applied(connection: pymysql.connections.Connection, log_partition: str, tids: Collection[int]) -> set[int]:
-    if not tids:
-        return set()
-    with connection.cursor() as cursor:
-        cursor.execute(ledger.APPLIED, (log_partition, tuple(tids)))
-        return {tid for (tid,) in cursor.fetchall()}
-
-
-def _execute(connection: pymysql.connections.Connection, sql: str, *values: object) -> int:
-    with connection.cursor() as cursor:
-        return cursor.execute(sql, values)
 
 
 def _engines(

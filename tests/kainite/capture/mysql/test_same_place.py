@@ -11,7 +11,7 @@ import pytest
 from kainite.base.errors import SourceError
 from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.same_place import BEGINNINGS, has_xa, same_place
-from kainite_demo import mariadb_server
+from kainite_demo.mariadb_server import BINLOG, serving
 from support.mariadb_source import execute, mariadb_with_binlog, source_database
 
 FIRST, NEXT = BinlogPlace("binlog.000001", 400), BinlogPlace("binlog.000001", 900)
@@ -43,19 +43,14 @@ def test_where_they_never_are_commits_are_kept_out(url: str) -> None:
         same_place(url, lambda: {FIRST}, NEXT)
 
 
-def test_xa_is_noticed_also_of_a_transaction_that_was_prepared_before_the_server_began(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_xa_is_noticed_also_of_a_transaction_that_was_prepared_before_the_server_began(tmp_path: Path) -> None:
     durable, first = "--innodb-flush-log-at-trx-commit=1", tmp_path / "a"
     with mariadb_with_binlog(first, durable) as url:
         execute(url, "CREATE DATABASE a", "CREATE TABLE a.item (id INT PRIMARY KEY)")
         assert not has_xa(url)
         execute(url, "XA START 'one'", "INSERT INTO a.item VALUES (1)", "XA END 'one'", "XA PREPARE 'one'")
         assert has_xa(url)
-        monkeypatch.setattr(
-            mariadb_server, "_make_tables",
-            lambda _programs, _server, folder: shutil.copytree(first / "data", folder / "data", dirs_exist_ok=True),
-        )  # fmt: skip
-        with mariadb_with_binlog(tmp_path / "b", durable) as begun_again:
+        shutil.copytree(first / "data", tmp_path / "b/data")
+        with serving(tmp_path / "b", *BINLOG, durable) as begun_again:
             execute(begun_again, "XA COMMIT 'one'")
             assert has_xa(begun_again)

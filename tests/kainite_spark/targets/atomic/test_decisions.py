@@ -27,10 +27,22 @@ def test_decisions_of_fences_that_have_passed_are_forgotten() -> None:
     decisions = Decisions(MemoryStore(), "0")
     for name in (ONE, OTHER):
         decisions.commit(name)
-    decisions.forget((1, 9))
+    decisions.forget((1, 9), ("shop",))
     assert decisions.all() == {ONE: True, OTHER: True}
-    decisions.forget((2, 1))
+    decisions.forget((2, 1), ("shop",))
     assert decisions.all() == {OTHER: True}
+
+
+def test_a_decision_is_kept_while_a_target_with_a_part_is_not_there() -> None:
+    """Shows a target that was taken out, and comes back, is told what was decided."""
+    decisions = Decisions(MemoryStore(), "0")
+    decisions.commit(ONE, ("shop", "crm"))
+    assert decisions.elsewhere(("shop",)) == {"crm": [ONE]}
+    decisions.forget((3, 0), ("shop",))
+    assert decisions.all() == {ONE: True}
+    assert decisions.elsewhere(("shop", "crm")) == {}
+    decisions.forget((3, 0), ("shop", "crm"))
+    assert decisions.all() == {}
 
 
 def test_a_register_that_was_sent_elsewhere_has_no_store() -> None:

@@ -7,11 +7,15 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kainite.base.errors import TargetUnavailableError
+from kainite.settings.assignment import TableAssignment
 from kainite.store.memory import MemoryStore
 from kainite_spark.targets.atomic.resolve_report import resolve
+from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.preparing import TransactionName, gid_of
@@ -75,3 +79,48 @@ def test_it_is_finished_as_the_log_has_decided(
     assert counted in capsys.readouterr().out
     assert world.rows("shop") == world.rows("crm") == ({1: 1} if decided else {})
     assert resolve(world.target(), LEDGER, by_log=True, as_json=True) == 0
+
+
+class Away:
+    def prepared(self, prefix: str) -> None:
+        raise TargetUnavailableError("no answer")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_target_that_is_away_is_named_and_the_others_are_finished(
+    world: AtomicWorld, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    world.store.decide("0", str(NAME), committed=True)
+    away: Any = Away()
+    there, world.targets["shop"] = world.targets["shop"], away
+    assert resolve(world.target(), LEDGER, by_log=True, as_json=as_json) == 1
+    told = capsys.readouterr().out
+    assert "target.shop may have more of it, and does not say: no answer" in " ".join(told.split())
+    assert "no transaction is left" not in told
+    world.targets["shop"] = there
+    assert (world.rows("shop"), world.rows("crm")) == ({}, {1: 1})
+    assert resolve(world.target(), LEDGER, by_log=True, as_json=as_json) == 0
+    assert world.rows("shop") == {1: 1}
+
+
+def test_a_target_that_was_taken_out_with_a_decided_part_is_named(
+    world: AtomicWorld, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Shows the decision is kept until the target is back, and then finishes what was left there."""
+    world.store.decide("0", str(NAME), committed=True, targets=("shop", "crm"))
+    whole = world.target()
+    without = AtomicTarget({"shop": world.targets["shop"]}, TableAssignment((("shop", ()),)), whole.decisions)
+    without.raise_generation(LEDGER, 2)
+    assert [record.getMessage() for record in caplog.records].count(
+        "a target that was taken out may lack what is decided as committed"
+    ) == 1
+    without.trim(Fence(LEDGER, 2, 1), 0)
+    assert resolve(without, LEDGER, by_log=True, as_json=False) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert "target.crm is not in the settings file, and 1 transactions" in told
+    assert "put target.crm back into the settings file" in told
+    whole.raise_generation(LEDGER, 3)
+    assert (world.rows("shop"), world.rows("crm"), world.left()) == ({1: 1}, {1: 1}, [])
+    whole.trim(Fence(LEDGER, 3, 1), 0)
+    assert whole.decisions.all() == {}
+    assert resolve(whole, LEDGER, by_log=False, as_json=False) == 0

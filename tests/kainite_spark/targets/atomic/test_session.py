@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -79,9 +79,9 @@ class Register(Decisions):
         self._before = before
         self._lost = lost
 
-    def commit(self, name: TransactionName) -> bool:
+    def commit(self, name: TransactionName, targets: Sequence[str] = ()) -> bool:
         self._before(name)
-        committed = super().commit(name)
+        committed = super().commit(name, targets)
         if self._lost:
             raise LogUnavailableError("no answer")
         return committed
