@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, ConsistentPoint, lives
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, source_session
-from kainite.replicate.keeper import kept_snapshot
+from kainite.replicate.keeper import keeper_process, kept_snapshot
 from kainite.replicate.ledger import LoadStep
 from kainite.replicate.load_ledger import PlacedTable
+from kainite.replicate.own_process import OwnProcess
 from kainite.replicate.plan import load_steps
 from kainite.replicate.preparation import check_ready
 from kainite.replicate.session_checks import look_at_sessions
@@ -82,10 +83,11 @@ class _PostgresCopy:
     tables: Sequence[ReplicaTable]
     steps: Sequence[LoadStep]
     lock_wait: float
+    keeper: OwnProcess
 
     def point(self, generation: int) -> ConsistentPoint:
         oids = [part.oid for table in self.tables for part in table.parts]
-        return kept_snapshot(self.ends, generation, oids, self.lock_wait)
+        return kept_snapshot(self.ends, generation, oids, self.lock_wait, self.keeper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,12 @@ class PostgresCopySource:
     Attributes:
         ends: source and target.
         lock_wait: seconds to wait for open transactions of the source.
+        keeper: starts the processes that keep snapshots; who lets it begin beforehand closes it.
     """
 
     ends: ReplicaEnds
     lock_wait: float = LOCK_WAIT_S
+    keeper: OwnProcess = field(default_factory=keeper_process)
 
     def check_sessions(self) -> None:
         check_ready(tuple(look_at_sessions(self.ends)))
@@ -108,7 +112,7 @@ class PostgresCopySource:
 
     def plan(self, target: Catalogue, parallelism: int) -> _PostgresCopy:
         tables = _published(self.ends)
-        return _PostgresCopy(self.ends, tables, load_steps(tables, target, parallelism), self.lock_wait)
+        return _PostgresCopy(self.ends, tables, load_steps(tables, target, parallelism), self.lock_wait, self.keeper)
 
     def lives(self, snapshot: str) -> bool:
         return lives(self.ends.source.url, snapshot)

@@ -28,7 +28,7 @@ from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.snapshot_session import LOCK_WAIT_S
 from kainite.capture.mysql.source_catalogue import as_source_error
 from kainite.replicate.ends import LoadEnds
-from kainite.replicate.own_process import first_line_of
+from kainite.replicate.own_process import OwnProcess
 from kainite.targets.mariadb.connection import connect
 from kainite_spark.load.snapshot_reader import (
     BeginSnapshot,
@@ -212,7 +212,7 @@ def _run_what_is_left(
 
 def _start(work: ReaderWork) -> None:
     """Starts a reader; returns when it listens."""
-    line = first_line_of("kainite_spark.load.snapshot_reader", msgspec.json.encode(work))
+    line = OwnProcess("kainite_spark.load.snapshot_reader").first_line(msgspec.json.encode(work))
     if not line:
         raise SourceError("a process that reads the source ended before it had a session")
     if cause := msgspec.json.decode(line, type=ReaderAnswer).cause:
