@@ -77,7 +77,7 @@ def test_a_shard_is_read_by_polling_and_by_fan_out() -> None:
 def test_what_a_worker_asks_of_aws_is_counted() -> None:
     idle, busy = measured("cost.py", "--seconds", "3", "--shards", "1", "--hosts", "1", "--kinds", "plain")
     assert (idle["busy"], busy["busy"]) == (False, True)
-    assert busy["requests"]["UpdateItem"] > idle["requests"].get("UpdateItem", 0)
+    assert busy["requests"]["UpdateItem"] > 0
     assert busy["write_units"] >= busy["requests"]["UpdateItem"]
     assert busy["kinesis"]["GetRecords"] > 0
 

@@ -97,8 +97,9 @@ async def shown_certificate(log: SharedLog, tls: ssl.SSLContext | None) -> bytes
 
 
 async def test_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_live_on(
-    settings: ServiceSettings, tmp_path: Path
+    settings: ServiceSettings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     assert settings.certificate_file is not None
     assert settings.key_file is not None
     assert settings.trust_file is not None
@@ -112,27 +113,26 @@ async def test_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_li
         owner = await all_.join("a", access=access_of(settings))
         mine = access_of(settings)  # of another process
         member = await all_.join("b", access=mine)
-        async with linked(PEERS, address_of(owner), person(), tls=mine.client_tls()) as link:
-            assert await shown_certificate(owner, mine.client_tls()) == old
-            # Both authorities are trusted; then the certificate changes; then the old authority is trusted no more.
-            put(settings.trust_file, settings.trust_file.read_bytes() + successor.trust.read_bytes())
-            trusting_both = [owner.access.held.now, mine.held.now]
-            await until(lambda: owner.access.held.now is not trusting_both[0])
-            await until(lambda: mine.held.now is not trusting_both[1])
-            put(settings.certificate_file, fresh.certificate.read_bytes())
-            put(settings.key_file, fresh.key.read_bytes())
-            trusting_new = owner.access.held.now
-            await until(lambda: owner.access.held.now is not trusting_new)
-            await until(lambda: mine.held.now.validity == owner.access.held.now.validity)
-            assert await shown_certificate(owner, mine.client_tls()) == new
-            put(settings.trust_file, successor.trust.read_bytes())
-            mine.held.ask()
-            read_once_more = mine.held.now
-            await until(lambda: mine.held.now is not read_once_more)
-            assert await shown_certificate(owner, mine.client_tls()) == new
-            assert await is_answered(link)  # the connection of the beginning
-            assert member.is_reached
-            await member.append("s0", Position(1), Position(1), [fragment("T", [1], count=1)])
+        assert await shown_certificate(owner, mine.client_tls()) == old
+        # Both authorities are trusted; then the certificate changes; then the old authority is trusted no more.
+        put(settings.trust_file, settings.trust_file.read_bytes() + successor.trust.read_bytes())
+        trusting_both = [owner.access.held.now, mine.held.now]
+        await until(lambda: owner.access.held.now is not trusting_both[0])
+        await until(lambda: mine.held.now is not trusting_both[1])
+        put(settings.certificate_file, fresh.certificate.read_bytes())
+        put(settings.key_file, fresh.key.read_bytes())
+        trusting_new = owner.access.held.now
+        await until(lambda: owner.access.held.now is not trusting_new)
+        await until(lambda: mine.held.now.validity == owner.access.held.now.validity)
+        assert await shown_certificate(owner, mine.client_tls()) == new
+        put(settings.trust_file, successor.trust.read_bytes())
+        mine.held.ask()
+        read_once_more = mine.held.now
+        await until(lambda: mine.held.now is not read_once_more)
+        assert await shown_certificate(owner, mine.client_tls()) == new
+        assert member.is_reached  # over the connection of the beginning:
+        assert [record.getMessage() for record in caplog.records].count("log reached") == 1
+        await member.append("s0", Position(1), Position(1), [fragment("T", [1], count=1)])
     assert units_of(all_.store) == ["T"]
 
 

@@ -12,7 +12,8 @@ At the end, once faults have stopped, all transactions are there. What a source 
 :mod:`simulation.extras`.
 
 A correction stands for the transaction that it corrects: one of the two is there. What an operator discards need not
-be there, and what conflicts with it need not be made in the source's order (:mod:`simulation.replay`). What may be out
+be there, and what conflicts with it need not be made in the source's order (:mod:`simulation.replay`); nor does what a
+later delete would have taken along by a foreign key count as touched by that delete then. What may be out
 of place, because it has failed or waits for a lock, is *excused*, and with it what it holds back: while one of them is
 not there, the rest of the prefix may go on without it. A unit that can have no turn, because its number is another
 one's, fails before its turn, and holds back transactions before its own too.
@@ -162,7 +163,8 @@ class Oracle:
         if number in allowed.gone:
             return f"{one.name} is applied, and was discarded"
         for earlier, shared in self._conflicts[number].items():
-            if earlier not in self.there and earlier not in allowed.discarded and (earlier, number) not in allowed.late:
+            is_out = earlier in self.there or earlier in allowed.discarded or (earlier, number) in allowed.late
+            if not is_out and not self._has_lost_what_it_took(earlier, shared):
                 return f"{one.name} is applied before T-{earlier}; both touch {sorted(map(str, shared))}"
         if allowed.prefix:
             gap = self._gap(number)
@@ -170,6 +172,14 @@ class Oracle:
             if gap and (self._excused | self._behind()).isdisjoint({*gap, *with_it}):
                 return f"{one.name} is applied before T-{gap[0]}, and targetConsistency is prefix"
         return None
+
+    def _has_lost_what_it_took(self, number: int, shared: set[object]) -> bool:
+        """Returns whether a transaction would only take these rows along, and they may never come to be.
+
+        Its delete of a parent takes along the rows that refer to the parent. Where a transaction that comes before it
+        was discarded, so may have been the one that made such a row.
+        """
+        return shared <= self._source.history[number - 1].taken_along and number in self._behind()
 
     def _held_back_early(self) -> set[int]:
         """Returns the transactions before one that fails ahead of its turn which conflict with it.

@@ -56,6 +56,7 @@ class Transaction:
         stands_for: the number of the transaction that a correction or reversal takes the place of; else its own.
         writes: its changes, in order.
         written, read: the tokens on which another transaction may conflict with it.
+        taken_along: of those that are written, the tokens of rows that only the database deleted, by a foreign key.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Transaction:
     writes: list[Write] = field(default_factory=list)
     written: set[Token] = field(default_factory=set)
     read: set[Token] = field(default_factory=set)
+    taken_along: set[Token] = field(default_factory=set)
 
     @property
     def rows(self) -> set[Token]:
@@ -302,7 +304,8 @@ class Source:
         """Returns a transaction that does what an earlier one did, in its place."""
         one = self.history[number - 1]
         kind = self._rng.choice(("correction", "reversal"))
-        return Transaction(f"T-{self._number}", self._number, kind, number, one.writes, one.written, one.read)
+        name = f"T-{self._number}"
+        return Transaction(name, self._number, kind, number, one.writes, one.written, one.read, one.taken_along)
 
     def _transaction(self) -> Transaction:
         transaction = Transaction(f"T-{self._number}", self._number, stands_for=self._number)
@@ -470,17 +473,22 @@ class Source:
         """
         if old is not None and new is not None and not told:
             return
-        transaction.written.update(("row", table.name, key_of(table, image)) for image in (old, new) if image)
+        written: set[Token] = {("row", table.name, key_of(table, image)) for image in (old, new) if image}
         named = {r.named for _, r in self._referring(table.name) if r.since <= self._number}
         for image, other in ((old or {}, new or {}), (new or {}, old or {})):
             if table.unique and "code" in image and image["code"] != other.get("code"):
-                transaction.written.add(("unique", table.name, image["code"]))
+                written.add(("unique", table.name, image["code"]))
             for column in sorted(named):
                 if column in image and folded(image[column]) != folded(other.get(column)):
-                    transaction.written.add(("existence", table.name, column, folded(image[column])))
+                    written.add(("existence", table.name, column, folded(image[column])))
             for r in table.declared(self._number):
                 if r.column in image and folded(image[r.column]) != folded(other.get(r.column)):
                     transaction.read.add(("existence", r.parent, r.named, folded(image[r.column])))
+        if told:
+            transaction.taken_along -= written
+        else:
+            transaction.taken_along |= written - transaction.written
+        transaction.written |= written
 
     def _value(self) -> int:
         self._next += 1

@@ -118,6 +118,11 @@ def _plugin(fact: ColumnNow | None) -> bool:
 def _reader(column: MappedColumn, fact: ColumnNow | None, text_of: TextOf, *, with_plugins: bool) -> Reader:
     fixed = column.type == Type.STRING and column.collation == BINARY
     if fixed and fact is not None and fact.data_type in _PLUGINS:
+        if column.size != _PLUGIN_SIZES[fact.data_type]:
+            raise UncarriedError(
+                f"column {column.name} was BINARY({column.size}) when the row changed, and has been made"
+                f" {fact.data_type.upper()} since"
+            )
         return _of_plugin(column.size, fact.data_type)
     if fixed and fact is None and with_plugins and column.size in (4, _FIXED):
         raise UncarriedError(
@@ -152,3 +157,5 @@ def _address(stored: bytes) -> str:
 
 _PLUGINS: Final[Mapping[str, Callable[[bytes], str]]] = {"uuid": _uuid, "inet6": _address, "inet4": _address}
 """MariaDB's types that the binlog calls BINARY."""
+_PLUGIN_SIZES: Final[Mapping[str, int]] = {"uuid": 16, "inet6": 16, "inet4": 4}
+"""The bytes of their values."""

@@ -35,6 +35,7 @@ TextOf: TypeAlias = Callable[[bytes, int], str]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = (1_000_000, 10_000, 100, 1)
+_MOST_DIGITS: Final = 6
 """Microseconds of the last digit of a fraction, by its bytes."""
 _INTEGERS: Final = {Type.TINY: 1, Type.SHORT: 2, Type.INT24: 3, Type.LONG: 4, Type.LONGLONG: 8}
 _REFUSED: Final = {
@@ -71,6 +72,8 @@ def reader_of(column: MappedColumn, text_of: TextOf) -> Reader:
     if kind == Type.DECIMAL:
         return _decimal(size, column.scale)
     if kind in _TEMPORAL:
+        if size > _MOST_DIGITS:
+            raise UncarriedError(f"column {column.name} says that its seconds have {size} decimals, and 6 are the most")
         return _TEMPORAL[Type(kind)](size)
     if kind in (Type.ENUM, Type.SET):
         return _member(column, text_of) if kind == Type.ENUM else _members(column, text_of)

@@ -33,6 +33,12 @@ def test_types_that_the_binlog_does_not_tell_come_from_the_catalogue() -> None:
         (reader,) = source_table(mapped, now, text, with_plugins=True).readers
         assert reader(b"\x10" + data, 0)[0] == spelled
     assert "gone from the source" in source_table(mapped, None, text, with_plugins=True).problem
+
+
+def test_a_column_that_has_become_an_address_since_is_not_read_as_one() -> None:
+    mapped = TableMap(1, "shop", "t", (MappedColumn(Type.STRING, 20, name="id"),), (0,))
+    now = TableNow("InnoDB", True, False, True, {"id": ColumnNow("inet6")})
+    assert "was BINARY(20) when the row changed" in source_table(mapped, now, text, with_plugins=True).problem
     assert source_table(mapped, None, text, with_plugins=False).problem == ""
 
 

@@ -38,6 +38,12 @@ def test_types_that_are_not_carried_are_named(kind: Type, message: str) -> None:
         reader_of(MappedColumn(kind, name="c"), text)
 
 
+@pytest.mark.parametrize("kind", [Type.DATETIME, Type.TIMESTAMP, Type.TIME])
+def test_a_moment_with_more_decimals_than_there_are_is_refused(kind: Type) -> None:
+    with pytest.raises(UncarriedError, match="12 decimals"):
+        reader_of(MappedColumn(kind, 12, name="c"), text)
+
+
 @pytest.mark.parametrize("kind", [Type.ENUM, Type.SET])
 def test_a_value_that_is_no_member_is_refused(kind: Type) -> None:
     with pytest.raises(UncarriedError, match="no member"):
