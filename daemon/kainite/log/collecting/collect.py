@@ -148,6 +148,7 @@ def collect(
                 again.append(fragment.uow)
             else:
                 _collect_straggler(journal, rules, shard, late)
+                state.handed_out.add_late(fragment.uow, fragment)
         elif _collect_fragment(journal, rules, shard, fragment):
             again.append(fragment.uow)
     if again:

@@ -115,6 +115,7 @@ def dispatch(
         # Only what the fragment itself touches came as these bytes: the unit may touch more.
         signed = fragment.signed if touched is fragment.touched else b""
         journal.write(EntryKind.UNIT, meta, touched, fragment.piece, signed)
+    journal.state.handed_out.forget(unit.uow)  # another unit had the name before, and the name had left
     if ended is None and fault is not Fault.MALFORMED:
         remember(journal.state, unit, fragment)
 

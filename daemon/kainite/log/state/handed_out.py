@@ -13,14 +13,18 @@ knows nothing of the units before, nor does anybody of units that have left, the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kainite.uow.delta import UnitEnd
+from kainite.uow.fragment import Fragment, Reject
 from kainite.uow.identity import Identity
 
 MOST_DELTAS: Final = 100_000
 """The most deltas and units that are remembered together: about 10 MB."""
+
+_TOLD: Final = 20
+"""How many deltas another end, or a line that is no delta, counts for: a line has up to 2,000 characters."""
 
 
 @dataclass(slots=True)
@@ -29,22 +33,38 @@ class HandedOutUnit:
 
     Attributes:
         end: its end, without a number where the log has taken the number from it.
-        identities: those of its deltas.
+        identities: those of its deltas, and of its late parts.
+        told: the other ends, and the lines that are no deltas, by which late parts have failed.
     """
 
     end: UnitEnd
     identities: Collection[Identity]
+    told: set[UnitEnd | Reject] = field(default_factory=set)
+
+    @property
+    def held(self) -> int:
+        """Returns how much the unit counts for among all that are remembered."""
+        return 1 + len(self.identities) + _TOLD * len(self.told)
 
     def known(self, identities: Iterable[Identity]) -> frozenset[Identity]:
         """Returns those of the identities that the unit has."""
-        if not isinstance(self.identities, frozenset):  # most units are never asked
-            self.identities = frozenset(self.identities)
-        return self.identities.intersection(identities)
+        return frozenset(self._set().intersection(identities))
 
     def differs(self, end: UnitEnd) -> bool:
         """Tells whether another end says something else."""
         own = self.end
-        return (own.count, own.kind) != (end.count, end.kind) or own.number not in (None, end.number)
+        differs = (own.count, own.kind) != (end.count, end.kind) or own.number not in (None, end.number)
+        return differs and end not in self.told
+
+    def add_late(self, part: Fragment) -> None:
+        """Adds a late part."""
+        self._set().update(part.identities)
+        self.told.update(part.ends, part.rejects)
+
+    def _set(self) -> set[Identity]:
+        if not isinstance(self.identities, set):  # most units are never asked
+            self.identities = set(self.identities)
+        return self.identities
 
 
 class HandedOut:
@@ -52,7 +72,7 @@ class HandedOut:
 
     def __init__(self) -> None:
         self._units: dict[str, HandedOutUnit] = {}
-        self._deltas = 0
+        self._held = 0
 
     def __len__(self) -> int:
         return len(self._units)
@@ -63,10 +83,23 @@ class HandedOut:
 
     def add(self, uow: str, end: UnitEnd, identities: Collection[Identity]) -> None:
         """Remembers a whole unit, in the place of an earlier one with its name, and forgets the oldest ones."""
-        units = self._units
-        if (before := units.pop(uow, None)) is not None:
-            self._deltas -= len(before.identities)
-        units[uow] = HandedOutUnit(end, identities)
-        self._deltas += len(identities)
-        while self._deltas + len(units) > MOST_DELTAS:
-            self._deltas -= len(units.pop(next(iter(units))).identities)
+        self._put(uow, HandedOutUnit(end, identities))
+
+    def add_late(self, uow: str, part: Fragment) -> None:
+        """Remembers a late part of a unit that is remembered."""
+        if (unit := self._units.get(uow)) is not None:
+            self.forget(uow)
+            unit.add_late(part)
+            self._put(uow, unit)
+
+    def forget(self, uow: str) -> None:
+        """Forgets a unit: another one with its name is dispatched, and is not remembered."""
+        if (unit := self._units.pop(uow, None)) is not None:
+            self._held -= unit.held
+
+    def _put(self, uow: str, unit: HandedOutUnit) -> None:
+        self.forget(uow)
+        self._units[uow] = unit
+        self._held += unit.held
+        while self._held > MOST_DELTAS:
+            self.forget(next(iter(self._units)))

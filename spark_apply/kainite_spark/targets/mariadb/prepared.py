@@ -67,7 +67,11 @@ _COMMIT_WAIT: Final = "SET SESSION lock_wait_timeout = 30"
 _SERVER: Final = """
     SELECT VERSION(), @@global.innodb_flush_log_at_trx_commit, @@global.log_bin, @@global.sync_binlog"""
 _CLUSTER: Final = "SHOW GLOBAL VARIABLES LIKE 'wsrep_on'"
-_PLACE: Final = "SELECT CONCAT_WS('/', @@global.server_uid, @@hostname, @@port, @@socket, @@datadir, DATABASE())"
+# By SHOW: it leaves out what a server does not have, where @@ fails. server_uid came with 10.6.19.
+PLACE: Final = """
+    SHOW GLOBAL VARIABLES WHERE variable_name
+    IN ('server_uid', 'hostname', 'port', 'socket', 'datadir', 'server_id', 'gtid_domain_id')"""
+_DATABASE: Final = "SELECT DATABASE()"
 _FIRST: Final = (10, 5)
 
 OTHER_SERVER: Final = (
@@ -207,8 +211,8 @@ def why_not(version: str, *, kept: bool, cluster: bool) -> str | None:
 
 def ledger_place(connection: pymysql.connections.Connection) -> str:
     """Returns the server and the database of Kainite's own tables."""
-    [answer] = send(connection, [_PLACE])
-    return str(answer.rows[0][0])
+    server, database = (answer.rows for answer in send(connection, [PLACE, _DATABASE]))
+    return "/".join([*(f"{name}={value}" for name, value in sorted(server)), str(database[0][0])])
 
 
 def _finished(connection: pymysql.connections.Connection, statement: str) -> bool:

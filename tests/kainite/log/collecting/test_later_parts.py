@@ -9,9 +9,19 @@ import pytest
 
 from kainite.base.position import Position
 from kainite.log.collecting.collect import collect
-from kainite.log.format.entry import Entry, Fault, UnitStatus
+from kainite.log.format.entry import (
+    NAMES,
+    ControlMeta,
+    Entry,
+    EntryKind,
+    Fault,
+    Outcome,
+    StatusMeta,
+    UnitStatus,
+)
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
+from kainite.log.state.journal import Journal
 from kainite.log.state.unit_state import UnitState
 from kainite.settings import UowOrder, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
@@ -59,6 +69,10 @@ class Log:
         found = self.state.find(uow)
         assert found is not None
         return found
+
+    def resolve(self, uow: str, status: UnitStatus) -> None:
+        meta = StatusMeta((Outcome(self.unit(uow).tid, status),))
+        Journal(self.state, 0).write(EntryKind.STATUS, meta)
 
     def kept(self) -> int:
         return sum(unit.count for unit in self.state.units.values())
@@ -124,6 +138,32 @@ def test_copies_of_a_unit_that_came_in_parts_or_late_are_dropped() -> None:
         log.bring(*parts)
     for copy in ((delta(2), end(3)), (delta(3), delta(1)), (end(3),)):
         assert len(log.bring(*copy)) == 1, "the shard's position alone"
+
+
+@pytest.mark.parametrize("status", [None, UnitStatus.COMMITTED, UnitStatus.DISCARDED])
+@pytest.mark.parametrize("part", [delta(2), end(2), BAD], ids=["delta", "end", "bad line"])
+def test_a_late_part_that_is_sent_again_is_a_copy(part: Fragment, status: UnitStatus | None) -> None:
+    """Shows it makes no second late unit, which a person would retry, also when the first one is resolved."""
+    log = Log()
+    log.bring(delta(1), end(1))
+    log.bring(part)
+    if status is not None:
+        log.resolve("T+late", status)
+    for copy in ((part,), (delta(1), part, end(1)), (part, part)):
+        assert len(log.bring(*copy)) == 1, "the shard's position alone"
+    log.bring(delta(3), part)
+    late = log.unit("T+late" if status is None and part != BAD else "T+late2")
+    assert (late.count, late.fault) == (2 if late.uow == "T+late" and part == delta(2) else 1, Fault.LATE)
+
+
+def test_a_unit_that_fails_is_not_compared_with_an_earlier_one_of_its_name() -> None:
+    log = Log()
+    log.bring(delta(1), end(1))
+    log.resolve("T", UnitStatus.COMMITTED)
+    Journal(log.state, 0).write(EntryKind.CONTROL, ControlMeta(NAMES, count=1))
+    log.bring(delta(2), BAD, end(1))
+    assert log.unit("T").malformed
+    assert len(log.bring(delta(2))) == 1
 
 
 def test_who_has_loaded_the_log_takes_what_comes_for_a_copy() -> None:

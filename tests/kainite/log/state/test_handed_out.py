@@ -7,6 +7,7 @@ import pytest
 from kainite.log.state import handed_out
 from kainite.log.state.handed_out import HandedOut
 from kainite.uow.delta import UnitEnd, UnitKind
+from kainite.uow.fragment import Fragment, Reject
 
 
 def test_a_unit_tells_which_deltas_it_has() -> None:
@@ -48,3 +49,24 @@ def test_the_oldest_leave_and_a_name_counts_once(monkeypatch: pytest.MonkeyPatch
     assert [units.get(name) is None for name in ("a", "b", "c")] == [True, False, False]
     units.add("large", UnitEnd(9), tuple(range(9)))
     assert len(units) == 0
+
+
+def test_late_parts_are_remembered_with_their_unit_and_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handed_out, "MOST_DELTAS", 50)
+    units, bad = HandedOut(), Reject("no delta", "{}")
+    units.add_late("T", Fragment("T", identities=(1,)))
+    assert len(units) == 0, "nobody knows what the unit had"
+    units.add("T", UnitEnd(1), (1,))
+    units.add_late("T", Fragment("T", identities=(2,), ends=(UnitEnd(2),), rejects=(bad,)))
+    unit = units.get("T")
+    assert unit is not None
+    assert unit.known((1, 2, 3)) == {1, 2}
+    assert bad in unit.told
+    assert (unit.differs(UnitEnd(2)), unit.differs(UnitEnd(3))) == (False, True)
+    units.add("other", UnitEnd(6), range(6))
+    assert len(units) == 2
+    units.add("more", UnitEnd(1), (1,))
+    assert units.get("T") is None
+    units.forget("other")
+    units.forget("unknown")
+    assert len(units) == 1

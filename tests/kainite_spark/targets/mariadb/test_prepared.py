@@ -122,6 +122,20 @@ def test_two_names_of_one_database_are_no_two_targets(world: AtomicWorld) -> Non
         target.prepare(LEDGER, world.catalogue)
 
 
+def test_a_server_that_lacks_a_variable_tells_its_place_without_it(
+    mariadb_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shows earlier releases, which have no server_uid, are no servers that do not answer."""
+    monkeypatch.setattr(prepared, "PLACE", prepared.PLACE.replace("server_uid", "of_a_later_release"))
+    with closing(connect(mariadb_server)) as one, closing(connect(mariadb_server)) as other:
+        place = prepared.ledger_place(one)
+        assert place == prepared.ledger_place(other)
+        other.query("CREATE DATABASE IF NOT EXISTS elsewhere")
+        other.select_db("elsewhere")
+        assert place != prepared.ledger_place(other)
+        other.query("DROP DATABASE elsewhere")
+
+
 @pytest.mark.parametrize(
     ("version", "kept", "cluster", "why"),
     [
