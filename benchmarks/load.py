@@ -4,15 +4,17 @@ Four databases: one table of narrow rows, one of wide rows, one with five indexe
 copied into an empty database with its keys and indexes by
 
 * ``kainite``: ``kainite replicate load``'s own job, with the tables made as ``init --write`` makes them, on Spark
-  (``local[2]``), which is started before with its Python workers; how long that takes is printed beside it;
+  (``local[2]``), which is started before with its Python workers; how long that takes is printed beside it. The process
+  that keeps the snapshot is started before, too: the command starts it beside Spark;
 * ``pg_dump | psql``;
 * ``pg_dump -Fd -j2`` and then ``pg_restore -j2``;
 * ``CREATE SUBSCRIPTION (copy_data = true)``: PostgreSQL's own initial copy, into tables that have their keys, with two
   workers.
 
 Both servers have fsync and synchronous_commit on. Memory is the peak (VmHWM) of the largest of Spark's Python workers.
+With ``--turns`` the methods take turns, and for each the ratio to ``pg_restore -j2`` in the same turn is printed.
 
-    python benchmarks/load.py [--rows N] [--databases narrow …] [--methods kainite …] [--json]
+    python benchmarks/load.py [--rows N] [--databases narrow …] [--methods kainite …] [--turns N] [--json]
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ import argparse
 import json
 import os
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -41,7 +44,9 @@ from runs.machine import warn_unless_quiet
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.replicate import ledger
 from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.keeper import keeper_process
 from kainite.replicate.load_ledger import LoadLedger
+from kainite.replicate.own_process import OwnProcess
 from kainite.replicate.schema_dump import dump_schema
 from kainite.replicate.tables import published
 from kainite.targets.postgresql.catalogue import reading_unfinished
@@ -122,18 +127,18 @@ def execute(url: str, *statements: str) -> list[tuple[object, ...]]:
         return rows
 
 
-def by_kainite(context: SparkContext, source: str, target: str) -> None:
+def by_kainite(context: SparkContext, keeper: OwnProcess, source: str, target: str) -> None:
     slot = SourceSlot(source, "bench", "bench")
     execute(source, "CREATE PUBLICATION bench FOR ALL TABLES")
     try:
         with create_slot(slot):
             pass
-        _load(context, ReplicaEnds(slot, target, "log/0"))
+        _load(context, keeper, ReplicaEnds(slot, target, "log/0"))
     finally:
         execute(source, "SELECT pg_drop_replication_slot('bench')", "DROP PUBLICATION bench")
 
 
-def _load(context: SparkContext, ends: ReplicaEnds) -> None:
+def _load(context: SparkContext, keeper: OwnProcess, ends: ReplicaEnds) -> None:
     def catalogue() -> Catalogue:
         with reading_unfinished(ends.target) as reader:
             return catalogue_of(reader, ())
@@ -144,12 +149,13 @@ def _load(context: SparkContext, ends: ReplicaEnds) -> None:
         for statement in ledger.CREATE:
             connection.execute(statement)
         LoadLedger(connection, ends.log_partition).prepare(dump.script, dump.steps)
-    with closing(open_target(ends.target, catalogue())) as opened:
-        opened.prepare(ends.log_partition, catalogue())
+    found = catalogue()
+    with closing(open_target(ends.target, found)) as opened:
+        opened.prepare(ends.log_partition, found)
     with psycopg.connect(ends.target, autocommit=True) as connection:
         stop = threading.Event()
         LoadJob(
-            PostgresCopySource(ends),
+            PostgresCopySource(ends, keeper=keeper),
             connection,
             SparkItems(context, SparkLimits(), stop, "kainite replicate load", run_steps),
             catalogue,
@@ -234,13 +240,14 @@ def servers_of(rows: int, databases: list[str]) -> Iterator[Servers]:
         yield made
 
 
-def run(rows: int, databases: list[str], methods: list[str]) -> Iterator[Measured]:
+def run(rows: int, databases: list[str], methods: list[str], turns: int) -> Iterator[Measured]:
     """Yields each copy, when it is done."""
     os.environ["PATH"] = f"{programs()}:{os.environ['PATH']}"
     with servers_of(rows, databases) as servers, ExitStack() as stack:
         ways: dict[str, Callable[[str, str], None]] = {
             "pg_dump | psql": by_psql, "pg_restore -j2": by_restore, "subscription": by_subscription,
         }  # fmt: skip
+        keeper = stack.enter_context(closing(keeper_process()))
         if "kainite" in methods:
             began = time.monotonic()
             context = stack.enter_context(spark_context("local[2]", "kainite load benchmark"))
@@ -249,13 +256,28 @@ def run(rows: int, databases: list[str], methods: list[str]) -> Iterator[Measure
                 f"Spark and its workers started in {time.monotonic() - began:.2f} s, which no line below has in it",
                 file=sys.stderr,
             )
-            ways["kainite"] = partial(by_kainite, context)
+            ways["kainite"] = partial(by_kainite, context, keeper)
         for database in databases:
-            for method in methods:
+            for method in methods * turns:
+                if method == "kainite":
+                    keeper.begin()
                 yield measured(servers, database, method, ways[method])
 
 
 METHODS: Final = ["kainite", "pg_dump | psql", "pg_restore -j2", "subscription"]
+_BASELINE: Final = "pg_restore -j2"
+
+
+def ratios(lines: Iterable[Measured]) -> Iterator[str]:
+    """Yields for each database and method the ratio of its seconds to the baseline's of the same turn, as text."""
+    seconds: dict[str, dict[str, list[float]]] = {}
+    for line in lines:
+        seconds.setdefault(line.database, {}).setdefault(line.method, []).append(line.seconds)
+    for database, by_method in seconds.items():
+        for method in [method for method in by_method if method != _BASELINE and _BASELINE in by_method]:
+            found = [one / other for one, other in zip(by_method[method], by_method[_BASELINE], strict=True)]
+            yield (f"{database:8} {method:15} {statistics.median(found):.2f} times the seconds of {_BASELINE}"
+                   f" ({min(found):.2f} to {max(found):.2f} in {len(found)} turns)")  # fmt: skip
 
 
 def main() -> None:
@@ -263,11 +285,16 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--databases", nargs="+", choices=list(DATABASES), default=list(DATABASES))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     warn_unless_quiet()
-    for line in run(given.rows, given.databases, given.methods):
+    lines: list[Measured] = []
+    for line in run(given.rows, given.databases, given.methods, given.turns):
+        lines.append(line)
         print(json.dumps(asdict(line)) if given.json else _text(line), flush=True)
+    for text in () if given.json else ratios(lines):
+        print(text)
 
 
 def _text(line: Measured) -> str:

@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,10 +29,12 @@ from kainite.replicate.binlog_preparation import look_at_binlog, write_offset, w
 from kainite.replicate.configured_ends import ends_of
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb
 from kainite.replicate.findings import CheckFinding, is_ready
+from kainite.replicate.keeper import keeper_process
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_target import load_session
 from kainite.replicate.mariadb_preparation import look_into_mariadb, write_into_mariadb
 from kainite.replicate.new_file import write_properties
+from kainite.replicate.standby_checks import standbys_of
 from kainite.replicate.status import ReplicaStatus, one_line
 from kainite.replicate.verify_report import summary_of
 from kainite.settings import Settings
@@ -153,11 +155,16 @@ def load(properties: Path, anew: bool, as_json: bool) -> int:
 def status(properties: Path, as_json: bool) -> int:
     """Shows the state of the target and of each table; exit code 1 until the target is consistent.
 
+    Of a PostgreSQL source with standbys it also tells what the promotion of one would do to the extraction.
+
     \b
     Examples:
       kainite replicate status -p shop.properties
     """
-    found = status_at(_ends_of(settings.load(properties, needs=("applicationName",))))
+    ends = _ends_of(settings.load(properties, needs=("applicationName",)))
+    found = status_at(ends)
+    if isinstance(ends, ReplicaEnds) and found.state is not LoadState.CUT_OVER:
+        found = replace(found, standbys=standbys_of(ends.source))
     if as_json:
         say_json(found.as_json(), indent=True)
     else:
@@ -227,11 +234,13 @@ def _way(
         yield BinlogCopySource(ends), SnapshotReaders(min(os.cpu_count() or 1, MOST_READERS))
         return
     apply, name = configured.apply, f"kainite replicate {configured.leases.application}"
-    with spark_context(apply.master, name, stop, apply.python) as context, stopping(stop):
-        limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
-        runner = SparkItems(context, limits, stop, "kainite replicate load", run_steps)
-        runner.begin()  # meanwhile the driver makes the consistent point
-        yield PostgresCopySource(ends), runner
+    with closing(keeper_process()) as keeper:
+        keeper.begin()  # beside Spark's start, and Spark's workers beside the consistent point
+        with spark_context(apply.master, name, stop, apply.python) as context, stopping(stop):
+            limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
+            runner = SparkItems(context, limits, stop, "kainite replicate load", run_steps)
+            runner.begin()
+            yield PostgresCopySource(ends, keeper=keeper), runner
 
 
 def _take_over(configured: Settings, ends: LoadEnds, connection: LoadSession, stop: threading.Event) -> int | None:
@@ -262,3 +271,5 @@ def _print_status(found: ReplicaStatus) -> None:
         say(f"refused: {line}")
     if found.verified is not None:
         say(f"compared with the source at {found.verified.ended_at}: {summary_of(found.verified)}")
+    if found.standbys:
+        print_findings(found.standbys)

@@ -17,7 +17,7 @@ from kainite.capture.postgresql.source_reach import is_away
 from kainite.replicate.ends import source_session
 from kainite.replicate.failover_checks import look_at_failover
 from kainite.replicate.slot import found_slot
-from kainite.replicate.standby_checks import look_at_standbys
+from kainite.replicate.standby_checks import look_at_standbys, standbys_of
 from support.replica import Replica, replica
 from support.replicas import run
 from support.standby import STANDBY_SLOT, Pair, primary_with_standby
@@ -115,6 +115,7 @@ def test_a_standby_says_before_a_switch_whether_it_has_the_slot(pair: Pair, post
         write(pair.primary, 0, 5)
         made.catch_up(5)
         assert "has no copy of slot shop" in said()
+        assert said() in [one.found for one in standbys_of(slot_of(pair))]
         run(pair.standby, "ALTER SYSTEM SET sync_replication_slots = on", "SELECT pg_reload_conf()")
         copy_the_slot(pair, made)
         pair.has_all()

@@ -34,7 +34,7 @@ from kainite.capture.postgresql.replication_connection import execute
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate import ledger
 from kainite.replicate.ends import ReplicaEnds, is_mariadb, target_session
-from kainite.replicate.own_process import first_line_of
+from kainite.replicate.own_process import OwnProcess
 
 LOOK_S: Final = 2.0
 """Seconds between two looks at the ledger."""
@@ -93,8 +93,17 @@ class KeptSnapshot(msgspec.Struct, frozen=True):
         return ConsistentPoint(self.lsn, self.snapshot, SourceIdentity(self.system, self.timeline, self.database))
 
 
+def keeper_process() -> OwnProcess:
+    """Returns what starts keepers."""
+    return OwnProcess("kainite.replicate.keeper")
+
+
 def kept_snapshot(
-    ends: ReplicaEnds, generation: int, oids: Sequence[int], lock_wait: float = LOCK_WAIT_S
+    ends: ReplicaEnds,
+    generation: int,
+    oids: Sequence[int],
+    lock_wait: float = LOCK_WAIT_S,
+    keeper: OwnProcess | None = None,
 ) -> ConsistentPoint:
     """Starts a keeper; returns the point whose snapshot it keeps.
 
@@ -103,12 +112,13 @@ def kept_snapshot(
         generation: the load's generation, which has begun.
         oids: the tables of the source.
         lock_wait: seconds to wait for open transactions of the source.
+        keeper: a process that was begun before, or is begun now.
 
     Raises:
         SourceError: there is no point: the source refused, or a transaction is in the way.
     """
     work = KeeperWork(ends.source.url, ends.target, ends.log_partition, generation, tuple(oids), lock_wait)
-    line = first_line_of("kainite.replicate.keeper", msgspec.json.encode(work))
+    line = (keeper or keeper_process()).first_line(msgspec.json.encode(work))
     if not line:
         raise SourceError("the process that keeps the source's snapshot ended before it had made one")
     return msgspec.json.decode(line, type=KeptSnapshot).point()
@@ -176,10 +186,13 @@ def _answer(descriptor: int, answer: KeptSnapshot) -> None:
 
 
 def main() -> None:
-    """Keeps the snapshot that standard input describes; in a child process, so that the driver has none to wait for."""
-    work = msgspec.json.decode(sys.stdin.buffer.read(), type=KeeperWork)
-    if os.fork() == 0:
-        keep(work, sys.stdout.fileno())
+    """Keeps the snapshot that standard input describes; in a child process, so that the driver has none to wait for.
+
+    Nothing on standard input: the driver has ended, or needs no keeper.
+    """
+    told = sys.stdin.buffer.read()
+    if told and os.fork() == 0:
+        keep(msgspec.json.decode(told, type=KeeperWork), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

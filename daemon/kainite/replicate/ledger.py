@@ -49,6 +49,21 @@ behind the last range                  goes on with the statements that are left
 before ``finish``                      ``finish``
 =====================================  =================================================================================
 
+A step's transaction commits without waiting for the disk, or for a synchronous standby; everything else that writes
+here waits. The target's WAL has one order, so a crash of the target takes back the latest transactions and no others,
+and a transaction that waited has all earlier ones on disk:
+
+=====================================  =================================================================================
+the target crashes, or its standby     the next start
+takes over
+=====================================  =================================================================================
+behind some steps                      those that were taken back are left again: their entries went with their rows
+behind the last range                  as well; begins anew where the snapshot was given back meanwhile
+behind ``finish``                      all steps are on disk: *live* came behind them
+=====================================  =================================================================================
+
+Nobody outside the target acts upon a step but the process that keeps the snapshot, in the second line.
+
 A task that is killed, or loses a connection, leaves nothing: its step is run again. A task that is frozen holds its
 step's row; whoever runs the step again ends its session first, so that it commits nothing when it wakes up.
 """

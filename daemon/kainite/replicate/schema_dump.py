@@ -25,6 +25,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -96,11 +97,12 @@ def dump_schema(connection: psycopg.Connection, url: str, tables: Collection[str
     out = [name for (name,) in connection.execute(_LEFT_OUT, (list(tables),))]
     others = [f"--exclude-table={name}" for name in out]
     orphans = {(schema, tag) for schema, tag in connection.execute(_FOREIGN_KEYS_OUT, (out,))}
-    script = plain_sql(_pg_dump(url, "pre-data", others))
-    entries = list(entries_of(_pg_dump(url, "post-data", others)))
+    with ThreadPoolExecutor(2) as pool:
+        before, behind = pool.map(lambda section: _pg_dump(url, section, others), ("pre-data", "post-data"))
+    entries = list(entries_of(behind))
     steps = (entry for entry in entries if (entry.schema, entry.name) not in orphans)
     left_out = tuple(f"{entry.schema}.{entry.name}" for entry in entries if (entry.schema, entry.name) in orphans)
-    return SchemaDump(script, tuple(_steps(steps)), left_out)
+    return SchemaDump(plain_sql(before), tuple(_steps(steps)), left_out)
 
 
 def dump_table(url: str, table: str) -> tuple[str, tuple[str, ...]]:

@@ -14,11 +14,14 @@ import psycopg
 
 from kainite.replicate.ends import ReplicaEnds, both_sessions, is_mariadb, source_session
 from kainite.replicate.findings import CheckFinding, wrong
-from kainite.targets.postgresql.pooling import OWN_PORT, share_sessions
+from kainite.targets.postgresql.pooling import OWN_PORT, is_own, share_sessions
 
 
 def look_at_sessions(ends: ReplicaEnds) -> Iterator[CheckFinding]:
     """Yields which address leads through a pooler in transaction mode; raises SourceError where one does not answer."""
+    with _sessions(ends) as ones:
+        if all(map(is_own, ones)):
+            return
     with _sessions(ends) as ones, _sessions(ends) as others:
         for name, one, other in zip(("source", "target"), ones, others, strict=False):
             if share_sessions(one, other):

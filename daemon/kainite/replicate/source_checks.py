@@ -8,10 +8,9 @@ from typing import Any, Final
 import psycopg
 
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.replicate.failover_checks import look_at_failover
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
 from kainite.replicate.slot import FoundSlot, found_slot, mend_of, problem_of
-from kainite.replicate.standby_checks import look_at_standbys
+from kainite.replicate.standby_checks import look_at_promotion
 from kainite.replicate.tables import ReplicaTable
 
 _SLOTS_NEEDED: Final = 1
@@ -54,8 +53,7 @@ def look_at_source(
     yield from _server(connection)
     slot = found_slot(connection, source.slot)
     yield _slot(slot, source)
-    yield from look_at_failover(connection, slot, source.slot)
-    yield from look_at_standbys(connection, source.url, slot, source.slot)
+    yield from look_at_promotion(connection, source, slot)
     yield _publication(connection, source, tables, required)
     yield from _rights(connection, tables)
     yield from _identities(connection, tables)

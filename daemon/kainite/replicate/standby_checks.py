@@ -30,10 +30,12 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import namedtuple_row
 
 from kainite.base.errors import SourceError
+from kainite.capture.postgresql.replication import SourceSlot
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.ends import source_session
+from kainite.replicate.failover_checks import look_at_failover
 from kainite.replicate.findings import CheckFinding, fine, warning
-from kainite.replicate.slot import FoundSlot
+from kainite.replicate.slot import FoundSlot, found_slot
 
 ABOUT: Final = "standby"
 
@@ -64,6 +66,29 @@ class StandbyCopy:
     invalid: str
     lsn: int | None
     wal: int
+
+
+def standbys_of(source: SourceSlot) -> tuple[CheckFinding, ...]:
+    """Returns what a promotion of each standby of a source would do now; a source that does not answer is told, too."""
+    try:
+        with source_session(source.url) as connection:
+            return tuple(look_at_promotion(connection, source, found_slot(connection, source.slot)))
+    except SourceError as error:
+        return (warning(ABOUT, f"nobody knows what standbys of the source have: {error}"),)
+
+
+def look_at_promotion(
+    connection: psycopg.Connection, source: SourceSlot, slot: FoundSlot | None
+) -> Iterator[CheckFinding]:
+    """Yields what a promotion of a standby would do; nothing where there is none, or no slot.
+
+    Args:
+        connection: a session with the primary.
+        source: its address and its slot's name.
+        slot: the primary's slot; None where it is not there.
+    """
+    yield from look_at_failover(connection, slot, source.slot)
+    yield from look_at_standbys(connection, source.url, slot, source.slot)
 
 
 def look_at_standbys(

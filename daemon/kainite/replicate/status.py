@@ -15,6 +15,7 @@ import psycopg
 from psycopg.rows import namedtuple_row
 
 from kainite.capture.places import format_place
+from kainite.replicate.findings import CheckFinding
 from kainite.replicate.ledger import STATEMENT_STAGE, LoadState
 from kainite.replicate.load_ledger import FoundLoad, found_load
 from kainite.replicate.table_ledger import FOREIGN_KEYS_LEFT, READ_ALL, OwnLoadState, names_begin
@@ -91,6 +92,7 @@ class ReplicaStatus:
         seconds_left: how long it will run at the speed so far; None where that is not known.
         tables: the tables.
         verified: the latest result of a comparison with the source; None where there is none.
+        standbys: what a promotion of each standby of the source would do, where it was asked.
     """
 
     state: LoadState | None
@@ -111,6 +113,7 @@ class ReplicaStatus:
     seconds_left: float | None = None
     tables: tuple[TableStatus, ...] = ()
     verified: VerifyOutcome | None = None
+    standbys: tuple[CheckFinding, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Returns the status as it is printed with ``--json``."""

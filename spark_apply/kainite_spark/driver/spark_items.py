@@ -7,7 +7,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from kainite.base import logs
 from kainite.base.errors import SparkUnavailableError
@@ -71,9 +71,10 @@ class SparkItems(Generic[T, I, R]):
 
     def start_workers(self) -> None:
         """Has Spark start its Python workers, and waits for them; not where Spark cannot, or a stop is asked for."""
-        workers = SparkItems[None, int, int](self._context, self._limits, self._stop, f"{self._name} begins", _nothing)
+        name = f"{self._name} begins"
+        workers = SparkItems[Any, int, int](self._context, self._limits, self._stop, name, _nothing)
         with contextlib.suppress(SparkUnavailableError):
-            workers.run(None, range(self.parallelism), lambda: None)
+            workers.run(self._act, range(self.parallelism), lambda: None)
 
     def run(self, task: T, items: Sequence[I], look: Callable[[], None]) -> list[R]:
         """Returns the results of items, of which each task gets some.
@@ -122,8 +123,8 @@ class SparkItems(Generic[T, I, R]):
             return Progress(0, 0)
 
 
-def _nothing(_task: None, _: Iterator[int]) -> Iterator[int]:
-    """Yields nothing: a worker that runs this has imported what an item needs."""
+def _nothing(_act: Any, _: Iterator[int]) -> Iterator[int]:
+    """Yields nothing: a worker that is given the function of the items has imported what it needs."""
     yield from ()
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, ConsistentPoint, lives
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb, source_session
-from kainite.replicate.keeper import kept_snapshot
+from kainite.replicate.keeper import keeper_process, kept_snapshot
 from kainite.replicate.ledger import LoadStep
 from kainite.replicate.load_ledger import PlacedTable
 from kainite.replicate.mariadb_plan import check_mariadb_pairs, mariadb_pairs, steps_from_postgresql
+from kainite.replicate.own_process import OwnProcess
 from kainite.replicate.plan import load_steps
 from kainite.replicate.preparation import check_ready
 from kainite.replicate.session_checks import look_at_sessions
@@ -84,10 +85,11 @@ class _PostgresCopy:
     tables: Sequence[PlacedTable]
     steps: Sequence[LoadStep]
     lock_wait: float
+    keeper: OwnProcess
 
     def point(self, generation: int) -> ConsistentPoint:
         oids = [part.oid for table in self.published for part in table.parts]
-        return kept_snapshot(self.ends, generation, oids, self.lock_wait)
+        return kept_snapshot(self.ends, generation, oids, self.lock_wait, self.keeper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,12 @@ class PostgresCopySource:
     Attributes:
         ends: source and target.
         lock_wait: seconds to wait for open transactions of the source.
+        keeper: starts the processes that keep snapshots; who lets it begin beforehand closes it.
     """
 
     ends: ReplicaEnds
     lock_wait: float = LOCK_WAIT_S
+    keeper: OwnProcess = field(default_factory=keeper_process)
 
     def check_sessions(self) -> None:
         check_ready(tuple(look_at_sessions(self.ends)))
@@ -111,10 +115,12 @@ class PostgresCopySource:
     def plan(self, target: Catalogue, parallelism: int) -> _PostgresCopy:
         tables = _published(self.ends)
         if not is_mariadb(self.ends.target):
-            return _PostgresCopy(self.ends, tables, tables, load_steps(tables, target, parallelism), self.lock_wait)
+            steps = load_steps(tables, target, parallelism)
+            return _PostgresCopy(self.ends, tables, tables, steps, self.lock_wait, self.keeper)
         pairs, missing = mariadb_pairs(tables, target)
         check_mariadb_pairs(pairs, missing)
-        return _PostgresCopy(self.ends, tables, pairs, steps_from_postgresql(pairs, parallelism), self.lock_wait)
+        steps = steps_from_postgresql(pairs, parallelism)
+        return _PostgresCopy(self.ends, tables, pairs, steps, self.lock_wait, self.keeper)
 
     def lives(self, snapshot: str) -> bool:
         return lives(self.ends.source.url, snapshot)

@@ -26,7 +26,7 @@ from kainite.base.errors import SourceError
 from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.same_place import BEGIN_S, same_place
 from kainite.replicate.ends import LoadEnds
-from kainite.replicate.own_process import first_line_of
+from kainite.replicate.own_process import OwnProcess
 from kainite_spark.load.snapshot_reader import (
     BeginSnapshot,
     CheckReader,
@@ -197,7 +197,7 @@ def _run_what_is_left(
 
 def _start(work: ReaderWork) -> None:
     """Starts a reader; returns when it listens."""
-    line = first_line_of("kainite_spark.load.snapshot_reader", msgspec.json.encode(work))
+    line = OwnProcess("kainite_spark.load.snapshot_reader").first_line(msgspec.json.encode(work))
     if not line:
         raise SourceError("a process that reads the source ended before it had a session")
     if cause := msgspec.json.decode(line, type=ReaderAnswer).cause:

@@ -7,6 +7,10 @@ A step is one transaction of the target (:mod:`kainite.replicate.ledger`)::
 Rows stream from the one connection to the other, so that a step takes the memory of its largest row. Values go as text,
 which both sessions spell and read in one way, whatever the servers' versions and settings are.
 
+A step does not wait until its commit is on disk: a target that crashes may take the latest steps back, each with its
+entry, and they are done again. What follows from all steps, the state *live*, is committed by the driver, which waits
+for the disk, and so for all commits before its own (:mod:`kainite.replicate.ledger`).
+
 Spark may run a task again, or twice. Errors are returned as data, as the apply job's tasks do it.
 """
 
@@ -42,9 +46,10 @@ _TAKE: Final = f"""
 LONGEST_CAUSE: Final = 1000
 _WRITTEN_AT_ONCE: Final = 256 * 1024
 _SETTINGS: Final = f"SELECT {as_local_settings()}"
+_OF_THE_SOURCE: Final = f"{_SETTINGS}, set_config('statement_timeout', '0', true), set_config('search_path', '', true)"
 # The server ends a transaction whose client is silent for a minute; a statement under way is none.
 _LIMITS: Final = f"""
-    SELECT set_config('lock_timeout', '{LOCK_WAIT_S}s', true),
+    SELECT set_config('lock_timeout', '{LOCK_WAIT_S}s', true), set_config('synchronous_commit', 'off', true),
            set_config('idle_in_transaction_session_timeout', '60s', true), set_config('statement_timeout', '0', true)"""
 
 
@@ -210,8 +215,7 @@ def _under(source: psycopg.Connection, snapshot: str | None) -> Iterator[None]:
         source.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
     except (errors.UndefinedObject, errors.InvalidParameterValue, errors.ObjectNotInPrerequisiteState) as error:
         raise SnapshotLostError(_line(error)) from None
-    source.execute(_SETTINGS)
-    source.execute("SELECT set_config('statement_timeout', '0', true), set_config('search_path', '', true)")
+    source.execute(_OF_THE_SOURCE)
     yield
     source.execute("COMMIT")
 

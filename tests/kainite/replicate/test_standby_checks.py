@@ -11,7 +11,7 @@ from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.replicate.ends import source_session
 from kainite.replicate.findings import CheckVerdict
 from kainite.replicate.slot import FoundSlot, found_slot
-from kainite.replicate.standby_checks import StandbyCopy, each_server, finding_of, look_at_standbys
+from kainite.replicate.standby_checks import StandbyCopy, each_server, finding_of, look_at_standbys, standbys_of
 
 SLOT = FoundSlot("pgoutput", here=True, active=True, lost=False, lsn=0x2000, held=0, left=None, failover=True)
 GOOD = StandbyCopy(is_there=True, ready=True, invalid="", lsn=0x1000, wal=0x2000)
@@ -61,3 +61,7 @@ def test_a_server_that_does_not_answer_is_told_and_one_that_is_no_standby_is_not
         assert list(look_at_standbys(connection, two, None, source.slot)) == []
         [found] = look_at_standbys(connection, two, slot, source.slot)
     assert found.found.startswith("/nowhere does not answer")
+    assert standbys_of(source) == ()
+    assert found in standbys_of(replace(source, url=two))
+    [away] = standbys_of(replace(source, url=source.url.replace(host, "/nowhere")))
+    assert away.found.startswith("nobody knows what standbys of the source have: the source: ")

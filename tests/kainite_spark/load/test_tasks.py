@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +22,7 @@ from kainite.replicate.keeper import kept_snapshot
 from kainite.replicate.ledger import CopyStep, LoadStep, StatementStep
 from kainite.replicate.load_ledger import LoadLedger
 from kainite.replicate.tables import published
+from kainite_demo.postgres_server import postgres as server
 from kainite_spark.load.tasks import LoadTask, StepOutcome, run_step
 from kainite_spark.targets.postgresql import ledger as apply_ledger
 from support.replicas import Loading, loading
@@ -127,6 +129,32 @@ def test_a_task_that_is_killed_leaves_nothing(source: SourceSlot, postgres: str,
         assert world.in_target("SELECT count(*) FROM item") == [(0,)]
         assert run_step(task, 1).outcome is StepOutcome.DONE
         assert world.differences() == {}
+
+
+def test_a_step_that_a_crash_of_the_target_takes_back_is_done_again(source: SourceSlot) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="kainite-crash-") as folder,
+        server(Path(folder) / "target", bgwriter_lru_maxpages="0") as target,
+        planned(source, target, copying(), StatementStep("CREATE INDEX named ON public.item (name)")) as (world, task),
+    ):
+        [(writer,)] = world.in_target("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+        os.kill(writer, signal.SIGSTOP)
+        assert [run_step(task, step).outcome for step in (1, 2)] == [StepOutcome.DONE] * 2
+        assert world.in_target("SELECT count(*) FROM item") == [(500,)]
+        os.kill(writer, signal.SIGKILL)  # the server ends all sessions, and begins anew from its disk
+        eventually(lambda: answers_anew(world, writer))
+        assert world.in_target("SELECT count(*) FROM kainite_load_step WHERE done_at IS NULL") == [(2,)]
+        assert world.in_target("SELECT (SELECT count(*) FROM item), to_regclass('named') IS NULL") == [(0, True)]
+        assert [run_step(task, step).outcome for step in (1, 2)] == [StepOutcome.DONE] * 2
+        assert world.differences() == {}
+
+
+def answers_anew(world: Loading, writer: int) -> bool:
+    try:
+        found = world.in_target("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+    except psycopg.OperationalError:
+        return False
+    return found not in ([], [(writer,)])
 
 
 def test_a_task_without_its_snapshot_and_one_of_another_generation_say_so(source: SourceSlot, postgres: str) -> None:

@@ -36,6 +36,11 @@ def leads_through_pooler(connect: Callable[[], psycopg.Connection]) -> bool:
         return share_sessions(one, other)
 
 
+def is_own(connection: psycopg.Connection) -> bool:
+    """Tells whether a statement of a connection, in autocommit mode, had a session of its own."""
+    return _process(connection) == connection.info.backend_pid
+
+
 def share_sessions(one: psycopg.Connection, other: psycopg.Connection) -> bool:
     """Tells whether two connections of one address, in autocommit mode, are given sessions that are not their own.
 
