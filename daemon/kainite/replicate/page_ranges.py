@@ -66,15 +66,9 @@ class Parted(Protocol):
 
 
 def pages_of_a_range(tables: Iterable[Parted], parallelism: int) -> int:
-    """Returns how many pages a range has, for tables that ``parallelism`` tasks read at once.
-
-    Of a single large table each task gets as many ranges as any other, and all are of the same size.
-    """
+    """Returns how many pages a range has, for tables that ``parallelism`` tasks read at once."""
     pages = sum(part.pages for table in tables for part in table.parts)
-    ranges = min(pages // LEAST_PAGES, parallelism * RANGES_PER_TASK)
-    if ranges > parallelism:
-        ranges -= ranges % parallelism
-    return min(max(-(-pages // max(ranges, 1)), LEAST_PAGES), MOST_PAGES)
+    return min(max(pages // (parallelism * RANGES_PER_TASK), LEAST_PAGES), MOST_PAGES)
 
 
 def page_ranges(part: TablePart, pages: int) -> Iterator[PageRange]:

@@ -122,7 +122,7 @@ SOME = {
 LEAST = {Victim.DRIVER: 100, Victim.KEEPER: 15, Victim.TASK: 14, Victim.FROZEN_TASK: 14, None: 15}
 """Round trips at which somebody can be met, at least; of a cut-over's driver in the last place."""
 
-OTHERS = ((Victim.KEEPER, 12), (Victim.TASK, 14), (Victim.FROZEN_TASK, 16))
+OTHERS = ((Victim.KEEPER, 12), (Victim.TASK, 14), (Victim.FROZEN_TASK, 14))
 COPYING = ("load", "reload", "add")
 
 
