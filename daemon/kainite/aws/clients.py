@@ -10,7 +10,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kainite import __version__
-from kainite.aws.without_crt import import_botocore
 from kainite.base.errors import SettingsError
 from kainite.settings import AwsSettings, ClientSettings
 from kainite.settings.credentials import CredentialsSource, Provider, show_chain
@@ -48,7 +47,6 @@ def client(
     Raises:
         SettingsError: no region, or no credentials, are set anywhere.
     """
-    import_botocore()
     from botocore.exceptions import BotoCoreError, NoRegionError
 
     from kainite.aws.foreign_replies import refuse_foreign_replies
@@ -78,7 +76,6 @@ def frozen_credentials(settings: AwsSettings) -> Provider:
     Raises:
         SettingsError: there are none, or they cannot be had.
     """
-    import_botocore()
     from botocore.exceptions import BotoCoreError
 
     own, _ = _of_service("dynamodb", settings)

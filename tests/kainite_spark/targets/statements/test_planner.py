@@ -135,7 +135,7 @@ def test_rows_in_partitions_of_a_table_that_references_itself_stand_parents_firs
         done = [each.key["id"] for part in made.plan([Unit(1, "T-1", deltas)]) for each in part.deltas]
         places = {number: place for place, number in enumerate(done)}
         assert all((places[n // 2] < places[n]) is parents_first for n in (2, 3, 4)), done
-    numbered = tuple(replace(each, ordinal=place) for place, each in enumerate(gone))
+    numbered = tuple(msgspec.structs.replace(each, ordinal=place) for place, each in enumerate(gone))
     [run] = made.in_runs(Unit(1, "T-1", numbered))
     assert (run.shape.table, run.shape.op, len(run.deltas)) == ("tree", Operation.DELETE, 4)
 
