@@ -1,8 +1,9 @@
 """Looks whether a MariaDB source is closed to writers, before a cut-over.
 
 ``read_only`` refuses each statement that changes a row, and each commit of one that did, but for those who have the
-right READ_ONLY ADMIN (or SUPER). So these are listed, and what really commits is watched
-(:mod:`kainite.replicate.binlog_watch`), which needs the same right for its marker.
+right READ_ONLY ADMIN (or SUPER), and for what comes from a server that this one replicates. So these are listed, and
+the event scheduler, whose events have such rights even if nobody is there. What really commits is watched
+(:mod:`kainite.replicate.binlog_watch`), which needs the same right for its marker; but only until the cut-over's end.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _SESSIONS: Final = """
 _GRANTEE: Final = """
     SELECT CONCAT(QUOTE(SUBSTRING_INDEX(user, '@', 1)), '@', QUOTE(SUBSTRING_INDEX(user, '@', -1)))
     FROM (SELECT CURRENT_USER() AS user) AS own"""
+_REPLICATING: Final = "SHOW GLOBAL STATUS LIKE 'Slaves_running'"
 _HEARTBEAT_RIGHTS: Final = ("CREATE", "SELECT", "INSERT", "UPDATE")
 
 
@@ -34,6 +36,7 @@ def look_at_binlog_writers(ends: BinlogEnds) -> Iterator[CheckFinding]:
     """Yields who may still write in a source, and whether the cut-over can; raises SourceError."""
     with source_catalogue(ends) as (source, database):
         yield _closed(source)
+        yield from _by_themselves(source)
         yield from _others(source, database)
         for xa in _prepared(source):
             yield wrong("sessions", f"the XA transaction {xa} is prepared, and may still commit",
@@ -45,6 +48,15 @@ def _closed(source: MysqlSourceCatalogue) -> CheckFinding:
     if source.variables("read_only").get("read_only", "OFF").upper() != "OFF":
         return fine(_ABOUT, "the server refuses writes (read_only)")
     return wrong(_ABOUT, "the server takes writes", "SET GLOBAL read_only = 1, and in its settings file")
+
+
+def _by_themselves(source: MysqlSourceCatalogue) -> Iterator[CheckFinding]:
+    """Yields what of the server itself writes without any user's session."""
+    if any(int(count) for _, count in source.rows(_REPLICATING)):
+        yield warning(_ABOUT, "it replicates another server, whose changes read_only lets through", "STOP ALL SLAVES")
+    if source.variables("event_scheduler").get("event_scheduler", "OFF").upper() == "ON":
+        yield warning(_ABOUT, "its event scheduler is on: an event whose definer has READ_ONLY ADMIN may write at any"
+                      " time, also behind the cut-over", "SET GLOBAL event_scheduler = OFF")  # fmt: skip
 
 
 def _others(source: MysqlSourceCatalogue, database: str) -> Iterator[CheckFinding]:

@@ -14,14 +14,15 @@ a number, and a number                     its digits without an exponent, and w
 a date or a moment                         without zeros at the end of the fraction; without midnight if one side has
                                            no time of day; in UTC
 ``TIME`` and ``interval``                  without zeros at the end of the fraction
-any, and ``boolean``                       ``true`` or ``false``
+any, and ``boolean`` or ``uuid``           as :mod:`kainite.uow.canonical` spells it
 an address, and ``inet``                   as Python spells it
-a text, and ``jsonb``                      the document, with sorted names and its numbers as above
+a text, and ``jsonb``                      the document in ASCII, since a source may have half a surrogate pair, with
+                                           sorted names and its numbers as above
 any others                                 as it is
 =========================================  ===========================================================================
 
 Nothing is rounded: where the target's type cannot hold a value, the texts differ. A text that is none of its type stays
-as it is.
+as it is, and so does a number with more digits than PostgreSQL has.
 """
 
 from __future__ import annotations
@@ -34,10 +35,16 @@ from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any, Final
 
+from kainite.base.errors import DeltaError
+from kainite.uow.canonical import Canonical, canonical_of
+from kainite.uow.catalogue.tables import Column, TypeFamily
+
 _NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year", "decimal", "float", "double"})
 _DATES: Final = frozenset({"date", "datetime", "timestamp"})
 _TEXTS: Final = ("text", "character varying", "citext", "name")
-_BOOLEANS: Final = {"1": "true", "t": "true", "0": "false", "f": "false"}
+_BOOLEAN: Final = canonical_of([Column("", "boolean", TypeFamily.BOOLEAN)])
+_UUID: Final = canonical_of([Column("", "uuid", TypeFamily.UUID)])
+_MOST_DIGITS: Final = 131_072  # before the point of a numeric; it has fewer behind it
 _NUMBER_MARK: Final = "\0number"  # no text of jsonb has a zero byte
 
 
@@ -54,6 +61,7 @@ class TextKind(StrEnum):
     ZONED = "zoned"
     BOOLEAN = "boolean"
     ADDRESS = "address"
+    UUID = "uuid"
     DOCUMENT = "document"
 
 
@@ -70,6 +78,8 @@ def text_kind(data_type: str, target: str) -> TextKind:
         return TextKind.PADDED
     if target == "boolean":
         return TextKind.BOOLEAN
+    if target == "uuid":
+        return TextKind.UUID
     if data_type in _NUMBERS:
         return _of_number(data_type, target)
     if data_type in _DATES:
@@ -98,9 +108,12 @@ def _of_date(data_type: str, target: str) -> TextKind:
 def _number(text: str) -> str:
     if "e" in text or "E" in text:
         try:
-            text = format(Decimal(text), "f")
+            number = Decimal(text)
         except InvalidOperation:
             return text
+        if abs(number.adjusted()) > _MOST_DIGITS:
+            return text
+        text = format(number, "f")
     text = _trimmed(text)
     return "0" if text == "-0" else text
 
@@ -137,7 +150,18 @@ def _zoned(text: str) -> str:
 
 
 def _boolean(text: str) -> str:
-    return _BOOLEANS.get(text, text)
+    return _spelled(_BOOLEAN, text)
+
+
+def _uuid(text: str) -> str:
+    return _spelled(_UUID, text)
+
+
+def _spelled(canonical: Canonical, text: str) -> str:
+    try:
+        return canonical(text)
+    except DeltaError:
+        return text
 
 
 def _address(text: str) -> str:
@@ -154,7 +178,7 @@ def _padded(text: str) -> str:
 def _document(text: str) -> str:
     try:
         found = json.loads(text, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse)
-        return json.dumps(found, sort_keys=True, ensure_ascii=False, default=_marked)
+        return json.dumps(found, sort_keys=True, default=_marked)
     except (ValueError, RecursionError):
         return text
 
@@ -178,6 +202,7 @@ CANONICAL: Final[Mapping[TextKind, Callable[[str], str]]] = {
     TextKind.ZONED: _zoned,
     TextKind.BOOLEAN: _boolean,
     TextKind.ADDRESS: _address,
+    TextKind.UUID: _uuid,
     TextKind.DOCUMENT: _document,
 }
 """Returns the one text of either side's text; a text that it returns stays as it is."""

@@ -50,3 +50,25 @@ def test_sessions_and_users_are_named_and_the_missing_rights(
             assert f"'{name}'@'localhost' may write all the same" in told(world)
         finally:
             execute(source, "SET GLOBAL read_only = 0", f"DROP USER {name}@localhost")
+
+
+def test_what_writes_without_a_session_is_named(mariadb_source_server: str, postgres: str, tmp_path: Path) -> None:
+    with (
+        source_database(mariadb_source_server) as source,
+        binlog_loading(source, postgres, tmp_path, ["CREATE TABLE item (id INT)"], []) as world,
+    ):
+        found = told(world)
+        assert "replicates another server" not in found
+        assert "event scheduler" not in found
+        name = unique("origin").replace("-", "_")
+        try:
+            execute(
+                source, "SET GLOBAL event_scheduler = ON",
+                f"CHANGE MASTER '{name}' TO master_host = '127.0.0.1', master_port = 1, master_user = 'nobody'",
+                f"START SLAVE '{name}' SQL_THREAD",
+            )  # fmt: skip
+            found = told(world)
+        finally:
+            execute(source, "SET GLOBAL event_scheduler = OFF", f"STOP SLAVE '{name}'", f"RESET SLAVE '{name}' ALL")
+        assert "warning source: it replicates another server, whose changes read_only lets through" in found
+        assert "its event scheduler is on" in found

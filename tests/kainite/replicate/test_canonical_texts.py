@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
 from kainite.replicate.canonical_texts import CANONICAL, TextKind, text_kind
@@ -20,7 +21,7 @@ from kainite.replicate.canonical_texts import CANONICAL, TextKind, text_kind
         ("date", "timestamp without time zone", TextKind.DAY), ("time", "interval", TextKind.MOMENT),
         ("inet6", "inet", TextKind.ADDRESS), ("longtext", "jsonb", TextKind.DOCUMENT),
         ("longtext", "json", TextKind.AS_IT_IS), ("varbinary", "bytea", TextKind.AS_IT_IS),
-        ("int", "positive", TextKind.NUMBER),
+        ("int", "positive", TextKind.NUMBER), ("char", "uuid", TextKind.UUID), ("enum", "boolean", TextKind.BOOLEAN),
     ],
 )  # fmt: skip
 def test_both_types_decide(data_type: str, target: str, kind: TextKind) -> None:
@@ -37,7 +38,8 @@ def test_both_types_decide(data_type: str, target: str, kind: TextKind) -> None:
          "2024-01-02 03:04:05.12"), (TextKind.ZONED, "2024-01-02 03:04:05.000", "2024-01-02 03:04:05+00"),
         (TextKind.DAY, "2024-01-02", "2024-01-02 00:00:00"), (TextKind.MOMENT, "-838:59:59.00", "-838:59:59"),
         (TextKind.BOOLEAN, "1", "t"), (TextKind.ADDRESS, "::FFFF:1.2.3.4", "::ffff:102:304"),
-        (TextKind.PADDED, "a", "a   "),
+        (TextKind.PADDED, "a", "a   "), (TextKind.BOOLEAN, "Y", "t"), (TextKind.BOOLEAN, "off", "f"),
+        (TextKind.UUID, "112233445566178899AABBCCDDEEFF00", "11223344-5566-1788-99aa-bbccddeeff00"),
         (TextKind.DOCUMENT, '{"b":1.50, "a":[1e2,"\\u00e4",null]}', '{"a": [100, "ä", null], "b": 1.5}'),
         (TextKind.DOCUMENT, '{"a":1,"a":2}', '{"a": 2}'),
     ],
@@ -55,11 +57,23 @@ def test_texts_of_equal_values_become_one(kind: TextKind, source: str, target: s
         (TextKind.MOMENT, "2024-01-02 00:00:00", "2024-01-02 00:00:00.000001"), (TextKind.BOOLEAN, "1", "f"),
         (TextKind.DAY, "2024-01-02 00:00:01", "2024-01-02"), (TextKind.ADDRESS, "1.2.3.4", "1.2.3.0/24"),
         (TextKind.DOCUMENT, '{"a":"1.5"}', '{"a":1.5}'), (TextKind.DOCUMENT, "[1,2]", "[2,1]"),
-        (TextKind.DOCUMENT, "[1]", "[NaN]"), (TextKind.AS_IT_IS, "a", "a "),
+        (TextKind.DOCUMENT, "[1]", "[NaN]"), (TextKind.DOCUMENT, '"\\ud800"', '"?"'),
+        (TextKind.UUID, "none", "11223344-5566-1788-99aa-bbccddeeff00"), (TextKind.AS_IT_IS, "a", "a "),
     ],
 )  # fmt: skip
 def test_texts_of_other_values_do_not(kind: TextKind, source: str, target: str) -> None:
     assert CANONICAL[kind](source) != CANONICAL[kind](target)
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', '{"\\udc00": "\\ud83d\\ude00 ä"}'])
+def test_half_a_surrogate_pair_can_be_hashed(text: str) -> None:
+    assert orjson.dumps(CANONICAL[TextKind.DOCUMENT](text)).isascii()
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "-1E+131073", "1e-999999999"])
+def test_a_number_with_more_digits_than_the_target_has_takes_no_memory(text: str) -> None:
+    assert CANONICAL[TextKind.NUMBER](text) == text
+    assert len(CANONICAL[TextKind.DOCUMENT](f"[{text}]")) < 100
 
 
 @pytest.mark.parametrize("kind", [TextKind.SINGLE, TextKind.DOUBLE, TextKind.NUMBER, TextKind.DOCUMENT])
