@@ -12,11 +12,12 @@ At the end, once faults have stopped, all transactions are there. What a source 
 :mod:`simulation.extras`.
 
 A correction stands for the transaction that it corrects: one of the two is there. What an operator discards need not
-be there, and what conflicts with it need not be made in the source's order (:mod:`simulation.replay`); nor does what a
-later delete would have taken along by a foreign key count as touched by that delete then. What may be out
-of place, because it has failed or waits for a lock, is *excused*, and with it what it holds back: while one of them is
-not there, the rest of the prefix may go on without it. A unit that can have no turn, because its number is another
-one's, fails before its turn, and holds back transactions before its own too.
+be there, and what conflicts with it need not be made in the source's order (:mod:`simulation.replay`). Behind it, a
+change touches what it names: what the source's row was before, or what a delete took along there, may never have been.
+What may be out of place, because it has failed or waits for a lock, is *excused*, and with it what it holds back: while
+one of them is not there, the rest of the prefix may go on without it. A unit that can have no turn, because its number
+is another one's, fails before its turn, and holds back transactions before its own too; where the other one came first,
+later ones go on without it, and it is never applied behind them.
 """
 
 from __future__ import annotations
@@ -160,12 +161,20 @@ class Oracle:
     def _early(self, one: Transaction, fresh: list[Transaction]) -> str | None:
         """Returns before what a transaction is there that it must not pass."""
         number, allowed = one.stands_for, self.allowed
+        without_turn = allowed.odd.without_turn()
         if number in allowed.gone:
             return f"{one.name} is applied, and was discarded"
         for earlier, shared in self._conflicts[number].items():
-            is_out = earlier in self.there or earlier in allowed.discarded or (earlier, number) in allowed.late
-            if not is_out and not self._has_lost_what_it_took(earlier, shared):
+            is_out = (
+                earlier in self.there
+                or earlier in without_turn | allowed.discarded
+                or (earlier, number) in allowed.late
+            )
+            if not is_out and not self._touched_what_may_not_be(earlier, shared):
                 return f"{one.name} is applied before T-{earlier}; both touch {sorted(map(str, shared))}"
+        passed = [later for later in self.there if number in without_turn and number in self._conflicts[later]]
+        if passed:
+            return f"{one.name} is applied after T-{passed[0]}, which conflicts with it"
         if allowed.prefix:
             gap = self._gap(number)
             with_it = {other.stands_for for other in fresh}  # what is there only now was missing until now
@@ -173,13 +182,12 @@ class Oracle:
                 return f"{one.name} is applied before T-{gap[0]}, and targetConsistency is prefix"
         return None
 
-    def _has_lost_what_it_took(self, number: int, shared: set[object]) -> bool:
-        """Returns whether a transaction would only take these rows along, and they may never come to be.
+    def _touched_what_may_not_be(self, number: int, shared: set[object]) -> bool:
+        """Returns whether a transaction touches this only by rows as they were in the source, and they may never be so.
 
-        Its delete of a parent takes along the rows that refer to the parent. Where a transaction that comes before it
-        was discarded, so may have been the one that made such a row.
+        Where a transaction that comes before it was discarded, so may have been the one that made such a row.
         """
-        return shared <= self._source.history[number - 1].taken_along and number in self._behind()
+        return shared.isdisjoint(self._source.history[number - 1].named) and number in self._behind()
 
     def _held_back_early(self) -> set[int]:
         """Returns the transactions before one that fails ahead of its turn which conflict with it.

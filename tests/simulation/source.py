@@ -56,7 +56,8 @@ class Transaction:
         stands_for: the number of the transaction that a correction or reversal takes the place of; else its own.
         writes: its changes, in order.
         written, read: the tokens on which another transaction may conflict with it.
-        taken_along: of those that are written, the tokens of rows that only the database deleted, by a foreign key.
+        named: of these, the tokens that its own changes bear by their keys and new values. Others bear only the rows as
+            they were before, and rows that the database deletes by a foreign key.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Transaction:
     writes: list[Write] = field(default_factory=list)
     written: set[Token] = field(default_factory=set)
     read: set[Token] = field(default_factory=set)
-    taken_along: set[Token] = field(default_factory=set)
+    named: set[Token] = field(default_factory=set)
 
     @property
     def rows(self) -> set[Token]:
@@ -305,7 +306,7 @@ class Source:
         one = self.history[number - 1]
         kind = self._rng.choice(("correction", "reversal"))
         name = f"T-{self._number}"
-        return Transaction(name, self._number, kind, number, one.writes, one.written, one.read, one.taken_along)
+        return Transaction(name, self._number, kind, number, one.writes, one.written, one.read, one.named)
 
     def _transaction(self) -> Transaction:
         transaction = Transaction(f"T-{self._number}", self._number, stands_for=self._number)
@@ -473,22 +474,27 @@ class Source:
         """
         if old is not None and new is not None and not told:
             return
-        written: set[Token] = {("row", table.name, key_of(table, image)) for image in (old, new) if image}
-        named = {r.named for _, r in self._referring(table.name) if r.since <= self._number}
-        for image, other in ((old or {}, new or {}), (new or {}, old or {})):
-            if table.unique and "code" in image and image["code"] != other.get("code"):
-                written.add(("unique", table.name, image["code"]))
-            for column in sorted(named):
-                if column in image and folded(image[column]) != folded(other.get(column)):
-                    written.add(("existence", table.name, column, folded(image[column])))
-            for r in table.declared(self._number):
-                if r.column in image and folded(image[r.column]) != folded(other.get(r.column)):
-                    transaction.read.add(("existence", r.parent, r.named, folded(image[r.column])))
+        rows: set[Token] = {("row", table.name, key_of(table, image)) for image in (old, new) if image}
+        (was, read_of_was), (now, read_of_now) = self._tokens(table, old, new), self._tokens(table, new, old)
+        transaction.written |= rows | was | now
+        transaction.read |= read_of_was | read_of_now
         if told:
-            transaction.taken_along -= written
-        else:
-            transaction.taken_along |= written - transaction.written
-        transaction.written |= written
+            transaction.named |= rows | now | read_of_now
+
+    def _tokens(self, table: SourceTable, image: Row | None, other: Row | None) -> tuple[set[Token], set[Token]]:
+        """Returns what a row writes and reads by values that its other image does not have."""
+        written: set[Token] = set()
+        read: set[Token] = set()
+        image, other = image or {}, other or {}
+        if table.unique and "code" in image and image["code"] != other.get("code"):
+            written.add(("unique", table.name, image["code"]))
+        for column in {r.named for _, r in self._referring(table.name) if r.since <= self._number}:
+            if column in image and folded(image[column]) != folded(other.get(column)):
+                written.add(("existence", table.name, column, folded(image[column])))
+        for r in table.declared(self._number):
+            if r.column in image and folded(image[r.column]) != folded(other.get(r.column)):
+                read.add(("existence", r.parent, r.named, folded(image[r.column])))
+        return written, read
 
     def _value(self) -> int:
         self._next += 1
