@@ -46,7 +46,7 @@ def go_on(live: LiveBinlog, _: object = None) -> None:
     eventually(lambda: live.applied(live.traffic.count))
 
 
-@pytest.mark.parametrize("table", ["account", "entry"])
+@pytest.mark.parametrize("table", ["account", pytest.param("entry", marks=pytest.mark.long)])
 def test_a_table_is_loaded_again_while_units_that_touch_it_go_on(
     source: str, postgres: str, tmp_path: Path, table: str
 ) -> None:
@@ -72,7 +72,8 @@ def test_a_table_is_loaded_again_while_units_that_touch_it_go_on(
         assert live.loading.status().consistent
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_a_driver_that_is_killed_at_any_step_loses_and_doubles_nothing(
     source: str, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +147,7 @@ def test_a_table_is_added_that_the_extraction_has_read_before_the_target_had_it(
         assert live.load("more", look=look).state == "live"
         live.loading.in_source("UPDATE more SET account_id = 2", "INSERT INTO more VALUES (2, 1)")
         live.made.catch_up()
-        assert list(live.made.failed()) == [uow]
+        assert live.made.failed().keys() > {uow}  # what changes the same rows waits behind it
         live.made.retry(uow)
         assert live.made.failed() == {}
         assert live.loading.differences("account", "more") == {}
@@ -183,7 +184,7 @@ def test_a_table_is_added_to_those_that_the_extraction_reads(
         assert live.load("more", look=look).state == "live"
         live.made.catch_up()
         assert live.made.failed() == {}
-        assert len(live.loading.in_target("SELECT FROM more")) >= 2
+        assert live.loading.in_target("SELECT count(*) >= 2 FROM more") == [(True,)]
         assert live.loading.differences() == {}
 
 
