@@ -16,6 +16,7 @@ from support.live_binlog import LiveBinlog, live_binlog
 from support.live_replica import DRIFT
 from support.mariadb_source import source_database
 from support.postgresql_source import source
+from support.waiting import eventually
 
 __all__ = ["source"]
 
@@ -64,6 +65,7 @@ def test_tables_of_mariadb_are_loaded_again_and_one_that_fails_keeps_no_other_wa
     with source_database(mariadb_source_server) as url, live_binlog(url, postgres, tmp_path) as live:
         file = str(file_of(live, tmp_path))
         live.traffic.go(10)
+        eventually(lambda: live.applied(10))
         live.loading.in_target(DRIFT, "DELETE FROM entry WHERE n % 3 = 0")
         live.loading.in_target("ALTER TABLE account ADD CONSTRAINT few CHECK (id < 1000) NOT VALID")
         code, told = kainite("reload", "account", "public.entry", "-p", file)
