@@ -7,6 +7,7 @@ of the source is in test_table_job.py.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -37,6 +38,7 @@ def source(mariadb_source_server: str, monkeypatch: pytest.MonkeyPatch) -> Itera
         yield url
 
 
+LOOKS = 20  # half a second apart: more than the time between two checks
 THROWN_AWAY = re.compile("another server|was written anew|lost the end of its binlog")
 
 
@@ -213,16 +215,20 @@ def test_a_binlog_that_is_thrown_away_meanwhile_ends_the_load(
     ):
         live.traffic.go(5)
         live.made.catch_up()
-        thrown: list[str] = []
+        looks: list[str] = []
+        stop = threading.Event()
 
         def look() -> None:
-            if not thrown and live.state("account") == "catching up":
-                live.loading.in_source("RESET MASTER")
-                thrown.append("binlog")
-                live.traffic.go(5)
+            if live.state("account") == "catching up":
+                looks.append("catching up")
+                if len(looks) == 1:
+                    live.loading.in_source("RESET MASTER")
+                    live.traffic.go(5)
+                if len(looks) == LOOKS:
+                    stop.set()
 
         with pytest.raises(SourceError, match=THROWN_AWAY):
-            live.load("account", look=look)
+            live.load("account", look=look, stop=stop)
         [(position,)] = live.loading.in_target("SELECT position FROM kainite_load WHERE log_partition <> 'log/0'")
         assert position is None  # the next start begins anew
         with pytest.raises(SourceError, match=THROWN_AWAY):
