@@ -34,7 +34,7 @@ FILL: Final = (
 
 @dataclass
 class BinlogTraffic:
-    """Transactions in the source, as :class:`support.live_replica.AccountTraffic` has them."""
+    """Transactions in the source, as the class AccountTraffic of live_replica.py has them."""
 
     url: str
     count: int = 0

@@ -252,7 +252,7 @@ def test_a_frozen_reader_changes_nothing_when_it_wakes_up(world: BinlogLoading) 
 
 
 def test_a_reader_that_freezes_within_a_step_is_ended_and_another_one_does_its_step(world: BinlogLoading) -> None:
-    """The lock keeps both readers within a step until one is frozen there; its session in the target goes with it."""
+    """Keeps both readers within a step by a lock until one is frozen there; its session in the target goes with it."""
     frozen: list[psutil.Process] = []
 
     def freeze(task: LoadTask, job: int) -> None:

@@ -132,7 +132,7 @@ MORE = "CREATE TABLE more (id INT PRIMARY KEY, account_id INT REFERENCES account
 def test_a_table_is_added_that_the_extraction_has_read_before_the_target_had_it(
     source: str, postgres: str, tmp_path: Path
 ) -> None:
-    """Units from before the addition fail, as they must, and are applied when it is there: without its rows."""
+    """Lets units from before the addition fail, as they must, and be applied when it is there: without its rows."""
     with live_binlog(source, postgres, tmp_path, follows=False) as live:
         live.loading.in_source(
             MORE, "BEGIN", "INSERT INTO more VALUES (1, 1)", "UPDATE account SET balance = 55 WHERE id = 1", "COMMIT"
@@ -158,7 +158,7 @@ def test_a_table_is_added_that_the_extraction_has_read_before_the_target_had_it(
 def test_a_table_is_added_to_those_that_the_extraction_reads(
     source: str, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The load holds the table's changes, and waits for an extraction that has begun with the new options."""
+    """Holds the table's changes, and waits for an extraction that has begun with the new options."""
     read = ("account", "counter", "journal", "entry")
     monkeypatch.setattr(binlog_table, "READ_S", 1.0)
     with live_binlog(source, postgres, tmp_path, follows=False, tables=read) as live:
