@@ -7,7 +7,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -24,12 +24,11 @@ from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
-from kainite.replicate.binlog_ends import BinlogEnds, binlog_ends_of, has_binlog_source
+from kainite.replicate.any_ends import any_ends_of
+from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_preparation import look_at_binlog, write_offset, write_tables_of_mariadb
-from kainite.replicate.configured_ends import ends_of
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb
 from kainite.replicate.findings import CheckFinding, is_ready
-from kainite.replicate.keeper import keeper_process
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_target import load_session
 from kainite.replicate.mariadb_preparation import look_into_mariadb, write_into_mariadb
@@ -41,21 +40,14 @@ from kainite.settings import Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.cli import stopping
 from kainite_spark.cutover_cli import cutover
-from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.patience import at_the_start
-from kainite_spark.driver.session import spark_context
-from kainite_spark.driver.spark_items import SparkItems
-from kainite_spark.load.binlog_copy import BinlogCopySource
-from kainite_spark.load.copy_source import CopySource, PostgresCopySource
 from kainite_spark.load.findings_table import print_findings
 from kainite_spark.load.hook_checks import look_at_hooks
 from kainite_spark.load.job import LoadJob
-from kainite_spark.load.rounds import StepRunner
-from kainite_spark.load.runner import run_steps
-from kainite_spark.load.snapshot_readers import MOST_READERS, SnapshotReaders
 from kainite_spark.load.takeover import take_over
 from kainite_spark.replicate_progress import LoadProgress, status_at, tell
 from kainite_spark.replicate_tables import add, reload
+from kainite_spark.replicate_way import copying
 from kainite_spark.targets.opening import open_target
 
 if TYPE_CHECKING:
@@ -135,7 +127,7 @@ def load(properties: Path, anew: bool, as_json: bool) -> int:
       kainite replicate load -p shop.properties --json     progress as lines of JSON
     """
     configured = settings.load(properties, needs=("applicationName",))
-    ends = _ends_of(configured)
+    ends = any_ends_of(configured, mariadb=True)
     stop = threading.Event()
     told = partial(tell, as_json=as_json)
     try:
@@ -161,7 +153,7 @@ def status(properties: Path, as_json: bool) -> int:
     Examples:
       kainite replicate status -p shop.properties
     """
-    ends = _ends_of(settings.load(properties, needs=("applicationName",)))
+    ends = any_ends_of(settings.load(properties, needs=("applicationName",)), mariadb=True)
     found = status_at(ends)
     if isinstance(ends, ReplicaEnds) and found.state is not LoadState.CUT_OVER:
         found = replace(found, standbys=standbys_of(ends.source))
@@ -172,14 +164,8 @@ def status(properties: Path, as_json: bool) -> int:
     return 0 if found.consistent else 1
 
 
-def _ends_of(configured: Settings) -> ReplicaEnds | BinlogEnds:
-    if has_binlog_source(configured):
-        return binlog_ends_of(configured, mariadb=True)
-    return ends_of(configured, mariadb=True)
-
-
 def _write(configured: Settings) -> Iterator[str]:
-    ends = _ends_of(configured)
+    ends = any_ends_of(configured, mariadb=True)
     if isinstance(ends, BinlogEnds):
         yield from write_offset(ends)
         if is_mariadb(ends.target):
@@ -191,7 +177,7 @@ def _write(configured: Settings) -> Iterator[str]:
 
 
 def _look(configured: Settings) -> list[CheckFinding]:
-    ends = _ends_of(configured)
+    ends = any_ends_of(configured, mariadb=True)
     if isinstance(ends, BinlogEnds):
         found = look_at_binlog(configured, ends)
     elif is_mariadb(ends.target):
@@ -216,31 +202,13 @@ def _load(
     with closing(open_target(ends.target, found, apply=configured.apply)) as target:
         target.prepare(ends.log_partition, found)
     with (
-        _way(configured, ends, stop) as (source, runner),
+        copying(configured, ends, stop) as (source, runner),
         load_session(ends.target, "kainite load driver") as connection,
     ):
         job = LoadJob(source, connection, runner, catalogue, stop, LoadProgress(ends, tell).look)
         if anew:
             job.take_over = partial(_take_over, configured, ends, connection, stop)
         job.run(anew=anew)
-
-
-@contextmanager
-def _way(
-    configured: Settings, ends: ReplicaEnds | BinlogEnds, stop: threading.Event
-) -> Iterator[tuple[CopySource, StepRunner]]:
-    """Gives the source of a load, and what runs its steps: Spark, or processes of this host that have sessions."""
-    if isinstance(ends, BinlogEnds):
-        yield BinlogCopySource(ends), SnapshotReaders(min(os.cpu_count() or 1, MOST_READERS))
-        return
-    apply, name = configured.apply, f"kainite replicate {configured.leases.application}"
-    with closing(keeper_process()) as keeper:
-        keeper.begin()  # beside Spark's start, and Spark's workers beside the consistent point
-        with spark_context(apply.master, name, stop, apply.python) as context, stopping(stop):
-            limits = SparkLimits(apply.stall, float("inf"), configured.child.shutdown_grace)
-            runner = SparkItems(context, limits, stop, "kainite replicate load", run_steps)
-            runner.begin()
-            yield PostgresCopySource(ends, keeper=keeper), runner
 
 
 def _take_over(configured: Settings, ends: LoadEnds, connection: LoadSession, stop: threading.Event) -> int | None:

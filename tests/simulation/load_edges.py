@@ -19,7 +19,6 @@ import psycopg
 import kainite.replicate.keeper
 import kainite.replicate.page_ranges
 import kainite_spark.load.copy_source
-import kainite_spark.load.table_job
 import kainite_spark.load.tasks
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
@@ -27,7 +26,7 @@ from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.keeper import KeeperWork
 from kainite.replicate.tables import ReplicaColumn, ReplicaTable, TablePart
 from kainite.uow.delta import UnitEnd
-from kainite_spark.load.table_job import TableLoadJob
+from kainite_spark.load.copy_source import PostgresCopySource
 from simulation.faults import Faults
 from simulation.load_source import STEP, TABLES, LoadHistory, LoadTransaction
 from simulation.loop import Hub, Process
@@ -151,7 +150,7 @@ class LoadSource:
     @contextmanager
     def edges(self) -> Iterator[None]:
         """Puts the simulated source in the place of a real one."""
-        own, table_job, tasks = kainite_spark.load.copy_source, kainite_spark.load.table_job, kainite_spark.load.tasks
+        own, tasks = kainite_spark.load.copy_source, kainite_spark.load.tasks
         world = self
 
         class Sessions:
@@ -163,17 +162,12 @@ class LoadSource:
         original = tasks._session  # noqa: SLF001
         with ExitStack() as stack:
             for place, name, value in (
-                *((module, "look_at_sessions", lambda _: ()) for module in (own, table_job)),
-                *((module, "check_slot", lambda _: None) for module in (own, table_job)),
-                *((module, "kept_snapshot", self._kept_snapshot) for module in (own, table_job)),
+                (own, "look_at_sessions", lambda _: ()),
+                (own, "check_slot", lambda _: None),
+                (own, "kept_snapshot", self._kept_snapshot),
                 (own, "_published", self._published),
-                (
-                    TableLoadJob,
-                    "_published",
-                    lambda own: next(one for one in self._published() if one.place == own.table),
-                ),
-                (TableLoadJob, "_nudge", lambda _: self._nudge()),
-                *((module, "lives", self._lives) for module in (own, table_job)),
+                (own, "lives", self._lives),
+                (PostgresCopySource, "nudge", lambda _: self._nudge()),
                 (kainite.replicate.keeper, "execute", lambda *_: None),
                 (kainite.replicate.page_ranges, "LEAST_PAGES", 1),
                 (tasks, "_SESSIONS", Sessions()),

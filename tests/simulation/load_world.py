@@ -173,7 +173,8 @@ class LoadWorld:
         with target_session(self._url, "kainite load driver") as connection:
             if table:
                 own = TableLoadJob(
-                    self._ends, ("public", table), connection, steps, self._open().connect,
+                    PostgresCopySource(self._ends), ("public", table), connection, steps, self._open().connect,
+                    lambda: self._catalogue,
                     functools.partial(self._make, table), functools.partial(self._publish, table), halt,
                 ).run(anew=left)  # fmt: skip
                 live = own.state is OwnLoadState.LIVE

@@ -20,6 +20,8 @@ LARGE_TESTS = f"{CAPTURE_TESTS}/test_large_transactions.py"
 REPLICATION_TESTS = f"{CAPTURE_TESTS}/test_replication.py"
 MYSQL = "kainite.capture.mysql"
 MYSQL_TESTS = "tests/kainite/capture/mysql"
+TABLE_TESTS = "tests/kainite/replicate/test_binlog_table.py"
+LOAD_TESTS = "tests/kainite_spark/load/test_binlog_table_job.py"
 RECONNECTS = f"{MYSQL_TESTS}/test_reconnects.py::test_each_transaction_comes_once_wherever_a_process_ends"
 WRITE_TESTS = "tests/kainite/kinesis/write"
 WHENEVER_IT_DIES = f"{DELIVERY_TESTS}::test_whenever_it_dies_the_source_still_has_what_is_not_on_the_stream"
@@ -207,6 +209,13 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          f"{MYSQL_TESTS}/test_still_there.py::test_a_reset_while_the_binlog_is_read_is_refused"),
     _off("an offset of another binlog is refused", f"{MYSQL}.source:check_gtids", answering(None),
          f"{MYSQL_TESTS}/test_extractor.py::test_an_offset_of_another_server_is_refused"),
+    _off("a load begins with what the extraction reads", "kainite.replicate.binlog_table:check_read", answering(None),
+         f"{TABLE_TESTS}::test_an_extraction_that_reads_other_tables_is_told"),
+    _off("what foreign keys do beside the binlog is not loaded by itself",
+         "kainite.replicate.binlog_table:_check_actions", answering(None),
+         f"{TABLE_TESTS}::test_what_cannot_be_loaded_by_itself_is_refused"),
+    _off("a load ends with the binlog that it follows", "kainite_spark.load.binlog_copy:check_offset", answering(None),
+         f"{LOAD_TESTS}::test_a_binlog_that_is_thrown_away_meanwhile_ends_the_load"),
     _off("the source hears of an extractor that waits", "kainite.capture.patient_output:PatientOutput._wait",
          _waits_alone,
          f"{LARGE_TESTS}::test_the_source_does_not_cut_an_extractor_whose_answer_nobody_takes"),

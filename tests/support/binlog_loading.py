@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 import psycopg
 
+from kainite.base.errors import TargetFencedError
 from kainite.capture.mysql.extractor import BinlogReading
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
@@ -19,6 +21,8 @@ from kainite.replicate.load_ledger import FoundLoad, found_load
 from kainite.replicate.status import ReplicaStatus, status_of
 from kainite.settings import ApplySettings, ExtractOffsets
 from kainite.store.memory import MemoryStore
+from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.signing import Signing
 from kainite_spark.load.binlog_copy import BinlogCopySource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.rounds import StepRunner
@@ -70,9 +74,13 @@ class BinlogLoading:
         return run(self.ends.target, *statements)
 
     def differences(self, *tables: str) -> dict[str, tuple[int, int]]:
-        """Returns how many rows each side has that the other lacks, of tables whose rows both drivers read alike."""
+        """Returns how many rows each side has that the other lacks, of tables whose rows both drivers read alike.
+
+        Args:
+            tables: which; all that Kainite has loaded where there are none.
+        """
         found = {}
-        for table in tables:
+        for table in tables or [name for (name,) in self.in_target("SELECT table_name FROM kainite_load_table")]:
             one = {tuple(map(str, row)) for row in rows(self.ends.source.url, f"SELECT * FROM {table}")}
             other = {tuple(map(str, row)) for row in self.in_target(f"SELECT * FROM {table}")}
             if one != other:
@@ -82,14 +90,21 @@ class BinlogLoading:
 
 @contextmanager
 def binlog_loading(
-    source: str, target: str, folder: Path, in_source: Sequence[str], in_target: Sequence[str]
+    source: str, target: str, folder: Path, in_source: Sequence[str], in_target: Sequence[str], **options: Any
 ) -> Iterator[BinlogLoading]:
-    """Makes the tables of a source and of its target, and the offset file of an extraction that begins there."""
+    """Makes the tables of a source and of its target, and the offset file of an extraction that begins there.
+
+    Args:
+        source, target: the databases.
+        folder: of the file.
+        in_source, in_target: statements that are executed there.
+        options: how the source is read.
+    """
     execute(source, *in_source)
     run(target, *in_target)
     offsets = OffsetFile(folder / "offset", "stream", ExtractOffsets.KAINITE)
     offsets.create(Place(here(source)))
-    yield BinlogLoading(BinlogEnds(BinlogReading(source), target, LOG, offsets))
+    yield BinlogLoading(BinlogEnds(BinlogReading(source, **options), target, LOG, offsets))
 
 
 class Following:
@@ -98,14 +113,17 @@ class Following:
     Args:
         loading: source and target.
         apply: settings with which the target is opened.
+        options: how the source is read.
 
     Attributes:
         store: where the log is.
     """
 
-    def __init__(self, loading: BinlogLoading, apply: ApplySettings | None = None) -> None:
+    def __init__(self, loading: BinlogLoading, apply: ApplySettings | None = None, **options: Any) -> None:
         self._offsets = loading.ends.offsets
-        self._extraction = Extraction(loading.ends.source.url, self._offsets.load().start)
+        self._url = loading.ends.source.url
+        self._apply = apply
+        self._extraction = Extraction(self._url, self._offsets.load().start, **options)
         self.store = MemoryStore()
         self._world = World(self.store, loading.ends.target, create=False, apply=apply)
         self._world.stops = PostgresStopRequests(loading.ends.target, LOG)
@@ -113,9 +131,7 @@ class Following:
 
     def catch_up(self) -> int:
         """Applies all that the source has committed; returns the last transaction's number."""
-        self._records.log(self._extraction.quiet())
-        self._offsets.save(Place(self._extraction.offset))
-        self._world.apply()
+        self._bring(self._extraction.quiet())
         return int(self._extraction.offset["number"])
 
     @contextmanager
@@ -124,13 +140,45 @@ class Following:
         with self._world.living(self._extract, *expected):
             yield
 
-    def _extract(self) -> None:
-        self._records.log(self._extraction.answer())
-        self._offsets.save(Place(self._extraction.offset))
+    def follow(self, over: threading.Event) -> None:
+        """Brings what commits on the source to the target, until ``over`` is set."""
+        while not over.is_set():
+            self._bring(self._extraction.answer())
+
+    def begin_again(self, **options: Any) -> None:
+        """Goes on as a fresh process of the extractor, with other options."""
+        self._extraction.close()
+        self._extraction = Extraction(self._url, self._offsets.load().start, **options)
+
+    def read_catalogue(self) -> None:
+        """Reads the target's tables again, as the daemon and the apply job do where they meet a new one."""
+        world = self._world
+        world.target.close()
+        world.catalogue = reflect(world.database.target, ())
+        world.target = open_target(world.database.target, world.catalogue, apply=self._apply)
+        world.target.prepare(world.ledger, world.catalogue)
+        world.log.signatures = Signing(world.catalogue)
+
+    def retry(self, uow: str) -> None:
+        """Has a failed unit applied once more."""
+        self._world.log.ask("retry", uow)
+        self._world.apply()
 
     def failed(self) -> dict[str, str]:
         """Returns the units that are not committed, with their causes."""
         return {unit.uow: f"{unit.status.value}: {unit.cause}" for unit in self._world.log.state.units.values()}
+
+    def _extract(self) -> None:
+        self._log(self._extraction.answer())
+
+    def _log(self, records: Sequence[bytes]) -> None:
+        self._records.log(records)
+        self._offsets.save(Place(self._extraction.offset))
+
+    def _bring(self, records: Sequence[bytes]) -> None:
+        self._log(records)
+        with suppress(TargetFencedError):  # a load fences the job; whoever watches it starts another one
+            self._world.apply()
 
     def close(self) -> None:
         self._extraction.close()
@@ -140,9 +188,9 @@ class Following:
 
 
 @contextmanager
-def following(loading: BinlogLoading, apply: ApplySettings | None = None) -> Iterator[Following]:
+def following(loading: BinlogLoading, apply: ApplySettings | None = None, **options: Any) -> Iterator[Following]:
     """Gives an extraction and an apply job, in this process."""
-    made = Following(loading, apply)
+    made = Following(loading, apply, **options)
     try:
         yield made
     finally:

@@ -8,7 +8,7 @@ are looked at all the time, and two that are.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.capture.truncate import OnTruncate
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.table_load import OwnLoad
+from kainite_spark.load.copy_source import CopySource, PostgresCopySource
 from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.targets.opening import open_target
@@ -84,15 +85,24 @@ class LiveReplica:
     seen: list[int] = field(default_factory=list)
     threads: list[Future[None]] = field(default_factory=list)
 
+    def source(self) -> CopySource:
+        return PostgresCopySource(self.loading.ends)
+
+    def steps(self, before: Callable[[int], object] = lambda _: None) -> StepRunner:
+        """Returns what runs steps; ``before`` is called before each one, or each few."""
+        return InlineSteps(before, parallelism=1)
+
     def job(self, table: str, **more: Any) -> TableLoadJob:
-        connection = psycopg.connect(self.loading.ends.target, autocommit=True)
-        runner: StepRunner = more.pop("runner", None) or InlineSteps()
+        target = self.loading.ends.target
+        connection = psycopg.connect(target, autocommit=True)
+        runner: StepRunner = more.pop("runner", None) or self.steps()
         return TableLoadJob(
-            self.loading.ends,
+            self.source(),
             ("public", table),
             connection,
             runner,
-            partial(session_with, self.loading.ends.target),
+            partial(session_with, target),
+            partial(tables_of, target),
             **more,
         )
 

@@ -23,10 +23,12 @@ from kainite.replicate import keeper
 from kainite.replicate.applied_point import LogStanding
 from kainite.replicate.new_table import make_table, publish, source_table
 from kainite.settings import ApplySettings
+from kainite_spark.load.binlog_copy import BinlogCopySource
 from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.cutover import CutOver
 from kainite_spark.load.cutover_source import PostgresCutOverSource
 from kainite_spark.load.job import LoadJob
+from kainite_spark.load.snapshot_readers import SnapshotReaders
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, run_step
 from kainite_spark.targets.opening import open_target
@@ -173,12 +175,24 @@ def _load(work: Drive, steps: _ForkedSteps) -> None:
         LoadJob(PostgresCopySource(work.ends), connection, steps, partial(tables_of, work.target)).run(anew=work.anew)
 
 
+def _load_table_of_binlog(work: Drive) -> None:
+    with psycopg.connect(work.target, autocommit=True) as connection:
+        TableLoadJob(
+            BinlogCopySource(work.binlog_ends), ("public", work.table), connection, SnapshotReaders(2),
+            partial(session_with, work.target), partial(tables_of, work.target),
+        ).run(anew=work.anew)  # fmt: skip
+
+
 def _load_table(work: Drive, steps: _ForkedSteps) -> None:
+    if work.offsets:
+        _load_table_of_binlog(work)
+        return
     table = source_table(work.ends, ("public", work.table))
     adds = work.what == "add"
     with psycopg.connect(work.target, autocommit=True) as connection:
         TableLoadJob(
-            work.ends, table.place, connection, steps, partial(session_with, work.target),
+            PostgresCopySource(work.ends), table.place, connection, steps, partial(session_with, work.target),
+            partial(tables_of, work.target),
             make=lambda target: make_table(target, work.ends, table) if adds else None,
             made=lambda: publish(work.ends, table) if adds else None,
         ).run(anew=work.anew)  # fmt: skip

@@ -25,9 +25,13 @@ from typing import Any, Final
 import msgspec
 import psutil
 
+from kainite.capture.mysql.extractor import BinlogReading
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.replicate.applied_point import LogStanding
+from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds
+from kainite.settings import ExtractOffsets
 from kainite_demo.postgres_server import programs
 from support.waiting import eventually
 
@@ -52,6 +56,7 @@ class Drive(msgspec.Struct, frozen=True):
         source, slot, publication, target, log_partition: the databases, as in ``ReplicaEnds``.
         table: of ``reload`` and ``add``.
         anew: begins anew in any case.
+        offsets: the file of the extraction, where the source is MariaDB, which has no slot and no publication.
         victim, place: who is killed before which of its round trips, from 0.
     """
 
@@ -63,12 +68,18 @@ class Drive(msgspec.Struct, frozen=True):
     log_partition: str
     table: str = ""
     anew: bool = False
+    offsets: str = ""
     victim: Victim = Victim.DRIVER
     place: int = FOR_EVER
 
     @property
     def ends(self) -> ReplicaEnds:
         return ReplicaEnds(SourceSlot(self.source, self.slot, self.publication), self.target, self.log_partition)
+
+    @property
+    def binlog_ends(self) -> BinlogEnds:
+        file = OffsetFile(Path(self.offsets), "stream", ExtractOffsets.KAINITE)
+        return BinlogEnds(BinlogReading(self.source), self.target, self.log_partition, file)
 
 
 class Driven(msgspec.Struct, frozen=True):
@@ -104,7 +115,9 @@ class Drivers:
         check: raises what ended the threads that a driver waits for; asked while it works.
     """
 
-    def __init__(self, ends: ReplicaEnds, standing: Callable[[int], LogStanding], check: Callable[[], object]) -> None:
+    def __init__(
+        self, ends: ReplicaEnds | BinlogEnds, standing: Callable[[int], LogStanding], check: Callable[[], object]
+    ) -> None:
         self._ends = ends
         self._standing = standing
         self._check = check
@@ -117,10 +130,12 @@ class Drivers:
 
     def drive(self, what: str, table: str = "", **more: Any) -> Driven:
         """Has a driver do its work; returns what became of it."""
-        source = self._ends.source
-        work = Drive(what, source.url, source.slot, source.publication, self._ends.target, self._ends.log_partition,
-                     table, **more)  # fmt: skip
-        self._say(work)
+        ends = self._ends
+        if isinstance(ends, BinlogEnds):
+            named, more = ("", ""), {"offsets": str(ends.offsets.path), **more}
+        else:
+            named = ends.source.slot, ends.source.publication
+        self._say(Drive(what, ends.source.url, *named, ends.target, ends.log_partition, table, **more))
         while True:
             line = self._hear()
             if isinstance(line, Driven):
@@ -149,7 +164,7 @@ class Drivers:
 
 @contextmanager
 def drivers(
-    ends: ReplicaEnds, standing: Callable[[int], LogStanding], check: Callable[[], object]
+    ends: ReplicaEnds | BinlogEnds, standing: Callable[[int], LogStanding], check: Callable[[], object]
 ) -> Iterator[Drivers]:
     """Gives the process that forks drivers."""
     made = Drivers(ends, standing, check)

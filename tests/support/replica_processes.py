@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 import psycopg
@@ -168,13 +168,17 @@ class ReplicaProcesses:
     def settle(self) -> None:
         """Waits until the target has all that has committed, and has both sides compared to the row."""
         self.until(lambda: self.world.in_target("SELECT n FROM counter") == [(self.traffic.count,)])
-        assert "equal: " in self.done("verify")
-        assert self.world.differences() == {}
+        self.compare()
         assert self.world.in_target("SELECT count(*) FROM kainite_held_delta") == [(0,)]
         keys = self.world.in_target("SELECT conname, convalidated FROM pg_constraint WHERE contype = 'f'")
         assert ("entry_giver", True) in keys
         assert all(validated for _, validated in keys)
         self.until(self._all_are_committed)
+
+    def compare(self) -> None:
+        """Has both sides compared to the row."""
+        assert "equal: " in self.done("verify")
+        assert self.world.differences() == {}
 
     def until(self, condition: Callable[[], object]) -> None:
         """Waits until a condition holds; starts services that have ended meanwhile."""
@@ -250,17 +254,19 @@ class ReplicaProcesses:
 
 
 @contextmanager
-def replica_processes(world: Loading, file: Path, store: LogStore) -> Iterator[ReplicaProcesses]:
+def replica_processes(
+    world: Loading, file: Path, store: LogStore, kind: type[ReplicaProcesses] | None = None, traffic: Any = None
+) -> Iterator[ReplicaProcesses]:
     """Gives the processes of a replica; looks at the target's states from its first load on.
 
     Args:
         world: both databases.
         file: the settings file.
         store: the log's.
+        kind, traffic: for a source of another kind.
     """
-    with ThreadPoolExecutor(1) as pool, closing(
-        ReplicaProcesses(world, file, store, AccountTraffic(world.ends.source.url))
-    ) as made:  # fmt: skip
+    traffic = traffic or AccountTraffic(world.ends.source.url)
+    with ThreadPoolExecutor(1) as pool, closing((kind or ReplicaProcesses)(world, file, store, traffic)) as made:
         made.looking = pool.submit(made.look)
         yield made
         made.over.set()

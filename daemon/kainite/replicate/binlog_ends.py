@@ -64,8 +64,8 @@ def refuse_binlog_source(configured: Settings) -> None:
     if has_binlog_source(configured):
         raise SettingsError(
             f"{configured.path}: extractorName runs {PROGRAM}, and this takes PostgreSQL sources alone: from MariaDB"
-            " there are kainite replicate init, load, status and cutover, and kainite verify (docs/replicate.md,"
-            " *From MariaDB*)"
+            " there are kainite replicate init, load, add, reload, status and cutover, and kainite verify"
+            " (docs/replicate.md, *From MariaDB*)"
         )
 
 

@@ -14,6 +14,7 @@ from typing import Final
 import psycopg
 
 from kainite.base.errors import KainiteError, SourceError
+from kainite.capture.mysql.silent_actions import silent_actions
 from kainite.capture.mysql.snapshot_tables import INNODB, SnapshotTable, of_other_engines, snapshot_tables
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
 from kainite.capture.mysql.source_checks import WANTED, check_filters, wrong_settings
@@ -37,10 +38,6 @@ _NAME: Final = "kainite replicate"
 _PAGE: Final = "docs/replicate.md, *From MariaDB*"
 _RETENTION: Final = ("binlog_expire_logs_seconds", "expire_logs_days")
 _MARGIN: Final = 4
-_CASCADES: Final = """
-    SELECT CONCAT(table_name, ' (', constraint_name, ')'), table_name FROM information_schema.referential_constraints
-    WHERE constraint_schema = %s AND NOT (delete_rule IN ('RESTRICT', 'NO ACTION')
-                                          AND update_rule IN ('RESTRICT', 'NO ACTION'))"""
 
 
 def look_at_binlog(configured: Settings, ends: BinlogEnds) -> list[CheckFinding]:
@@ -220,9 +217,9 @@ def _pairs_in_mariadb(
 def _cascades(source: MysqlSourceCatalogue, database: str, pairs: Sequence[PairedTable]) -> Iterator[CheckFinding]:
     """Yields foreign keys that change rows of which the binlog says nothing, where the target's table has none."""
     targets: Mapping[str, PairedTable] = {pair.source.name: pair for pair in pairs}
-    for name, table in source.rows(_CASCADES, [database]):
-        if table in targets and not targets[table].target.foreign_keys:
-            yield warning("foreign keys", f"{name} changes rows in the source of which its binlog says nothing",
+    for one in silent_actions(source, database):
+        if one.child in targets and not targets[one.child].target.foreign_keys:
+            yield warning("foreign keys", f"{one} changes rows in the source of which its binlog says nothing",
                           "ALTER TABLE … ADD FOREIGN KEY with the same actions in the target")  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from kainite.replicate.foreign_keys import take_off
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.load_ledger import LoadLedger, source_name
 from kainite.replicate.table_ledger import OwnLoadState, load_name
-from kainite.replicate.tables import ReplicaTable, TableName
+from kainite.replicate.tables import TableName
 
 HELD_AT_ONCE: Final = 500
 """Most units whose held deltas are applied in one transaction."""
@@ -40,8 +40,8 @@ class OwnLoad:
 
     Attributes:
         state: its state.
-        position: its consistent point, an LSN; None before it is known.
-        reached: the latest commit LSN that the apply job has applied since the load began, up to the first one from the
+        position: its consistent point, a place of the source (:mod:`kainite.capture.places`); None before it is known.
+        reached: the latest place that the apply job has applied since the load began, up to the first one from the
             point on; None before the first one.
         cause: why it failed; None where it did not.
     """
@@ -127,7 +127,7 @@ class TableLoad:
             self._connection.execute(ledger.FORGET_COPIES, (self.name,))
             return take_off(self._connection, self._log, self._table)
 
-    def plan(self, point: ConsistentPoint, table: ReplicaTable, steps: Iterable[LoadStep]) -> None:
+    def plan(self, point: ConsistentPoint, steps: Iterable[LoadStep]) -> None:
         """Notes the point and the ranges, and empties the table.
 
         Raises:

@@ -9,6 +9,7 @@ live as the lock is given back.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,9 @@ from kainite_spark.targets.postgresql.session import PostgresSession
 
 PAUSE_S: Final = 0.5
 """Seconds between two looks whether the apply job has passed the table's point."""
+
+CHECK_S: Final = 30.0
+"""Seconds between two looks at the source while the apply job has not passed the point."""
 
 TRIES: Final = 8
 """Times in a row that a batch may meet locked rows, or a target that is away."""
@@ -41,6 +45,8 @@ class CatchUp:
         session: applies what is held.
         stop: set to end at once; what is held stays held.
         look: called now and then, for progress.
+        check: called each :data:`CHECK_S` seconds; raises SourceError where what commits does not reach the log any
+            more, since the apply job would never pass the point.
     """
 
     load: TableLoad
@@ -48,6 +54,7 @@ class CatchUp:
     session: PostgresSession
     stop: threading.Event
     look: Callable[[], None]
+    check: Callable[[], None] = lambda: None
 
     def run(self) -> bool:
         """Catches up, and makes the table live; tells whether it is, or ``stop`` came first.
@@ -56,10 +63,15 @@ class CatchUp:
             TargetRejectedError: the target refuses a delta.
             TargetFencedError: another driver has taken over.
             TargetUnavailableError: the target is away, or rows are locked, for a while.
+            SourceError: what commits does not reach the log any more.
         """
+        check_at = time.monotonic() + CHECK_S
         while not self.stop.is_set():
             self.load.steps.seen()
             self.look()
+            if time.monotonic() >= check_at:
+                self.check()
+                check_at = time.monotonic() + CHECK_S
             while not self.stop.is_set() and is_full(self._batch()):
                 self.look()
             if self._is_passed():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
 
 from kainite.base.errors import SourceError
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, ConsistentPoint, lives
+from kainite.capture.postgresql.heartbeat import PREFIX
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb, source_session
 from kainite.replicate.keeper import keeper_process, kept_snapshot
 from kainite.replicate.ledger import LoadStep
@@ -18,8 +19,10 @@ from kainite.replicate.plan import load_steps
 from kainite.replicate.preparation import check_ready
 from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.slot import check_slot
-from kainite.replicate.tables import ReplicaTable, published
+from kainite.replicate.tables import ReplicaTable, TableName, published
 from kainite.uow.catalogue.tables import Catalogue
+
+_NUDGE: Final = "SELECT pg_logical_emit_message(true, %s, '')"
 
 
 class PlannedCopy(Protocol):
@@ -75,6 +78,23 @@ class CopySource(Protocol):
     def release(self, snapshot: str) -> None:
         """Ends a snapshot that nobody needs any more."""
 
+    def of_table(self, table: TableName, load: str) -> CopySource:
+        """Returns the source of one table's own load, which plans that table alone.
+
+        Its foreign keys are off meanwhile, so the plan has no order.
+
+        Args:
+            table: the table, as the target names it.
+            load: the name of its load, by which tasks and who keeps its snapshot find its rows in the ledger.
+        """
+
+    def nudge(self) -> None:
+        """Commits a transaction without rows, by which the apply job passes a point also where nothing else commits.
+
+        Raises:
+            SourceError: the source refused, or is away.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class _PostgresCopy:
@@ -100,11 +120,13 @@ class PostgresCopySource:
         ends: source and target.
         lock_wait: seconds to wait for open transactions of the source.
         keeper: starts the processes that keep snapshots; who lets it begin beforehand closes it.
+        table: the table of whose own load this is the source; None for all that are published.
     """
 
     ends: ReplicaEnds
     lock_wait: float = LOCK_WAIT_S
     keeper: OwnProcess = field(default_factory=keeper_process)
+    table: TableName | None = None
 
     def check_sessions(self) -> None:
         check_ready(tuple(look_at_sessions(self.ends)))
@@ -113,9 +135,13 @@ class PostgresCopySource:
         check_slot(self.ends.source)
 
     def plan(self, target: Catalogue, parallelism: int) -> _PostgresCopy:
-        tables = _published(self.ends)
+        tables, order = _published(self.ends), target
+        if self.table is not None:
+            tables, order = [table for table in tables if table.place == self.table], Catalogue({})
+            if not tables:
+                raise SourceError(f"publication {self.ends.source.publication} has no table {'.'.join(self.table)}")
         if not is_mariadb(self.ends.target):
-            steps = load_steps(tables, target, parallelism)
+            steps = load_steps(tables, order, parallelism)
             return _PostgresCopy(self.ends, tables, tables, steps, self.lock_wait, self.keeper)
         pairs, missing = mariadb_pairs(tables, target)
         check_mariadb_pairs(pairs, missing)
@@ -127,6 +153,14 @@ class PostgresCopySource:
 
     def release(self, snapshot: str) -> None:
         """Does nothing: who keeps the snapshot looks at the ledger (:mod:`kainite.replicate.keeper`)."""
+
+    def of_table(self, table: TableName, load: str) -> PostgresCopySource:
+        return replace(self, ends=replace(self.ends, log_partition=load), table=table)
+
+    def nudge(self) -> None:
+        with source_session(self.ends.source.url) as source:
+            source.execute("SET synchronous_commit = local")
+            source.execute(_NUDGE, (PREFIX,))
 
 
 def _published(ends: ReplicaEnds) -> Sequence[ReplicaTable]:

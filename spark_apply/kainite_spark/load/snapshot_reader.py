@@ -14,7 +14,14 @@ the driver                               the step under way ends; its answer goe
 this process, in a step                  the target rolls back; the step is run again by another reader. The last one:
                                          the snapshot is gone, and the load begins anew
 the session with the source              as this process: it ends
+this process is frozen                   the driver hears nothing of it for
+                                         :data:`kainite_spark.load.snapshot_readers.SILENT_S` seconds, kills it, and
+                                         goes on as after a kill
 =======================================  ===============================================================================
+
+While it works on an answer it says each :data:`BEAT_S` seconds that it lives: a step may take hours. Only to
+:class:`BeginSnapshot` it does not, since commits may be kept out of the source meanwhile. What it waits for in a
+database has limits of its own.
 
 It is told its work on standard input, since that has passwords, and answers with a line when it listens.
 """
@@ -24,8 +31,9 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,6 +52,9 @@ from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
 
 LEFT_ALONE_S: Final = 600.0
 """Seconds for which a load whose driver was killed may be gone on with."""
+
+BEAT_S: Final = 1.0
+"""Seconds between two signs of life while a request is being answered."""
 
 
 class ReaderWork(msgspec.Struct, frozen=True):
@@ -96,12 +107,14 @@ class ReaderAnswer(msgspec.Struct, frozen=True):
         file, position: where the snapshot stands, of :class:`BeginSnapshot`.
         outcome: of :class:`ReadStep`.
         cause: why something was not done; empty where it was.
+        works: whether this is no answer yet, but a sign of life.
     """
 
     file: str = ""
     position: int = 0
     outcome: str = ""
     cause: str = ""
+    works: bool = False
 
 
 _REQUESTS: Final[msgspec.json.Decoder[ReaderRequest]] = msgspec.json.Decoder(ReaderRequest)
@@ -178,10 +191,31 @@ def serve(reader: SnapshotReader, listener: socket.socket) -> None:
 def _serve_one(reader: SnapshotReader, connection: socket.socket) -> None:
     with connection.makefile("rb") as lines:
         for line in iter(partial(lines.readline), b""):
-            answer = reader.answer(_REQUESTS.decode(line))
+            request = _REQUESTS.decode(line)
+            with nullcontext() if isinstance(request, BeginSnapshot) else _beating(connection):
+                answer = reader.answer(request)
             connection.sendall(msgspec.json.encode(answer) + b"\n")
             if reader.over:
                 return
+
+
+@contextmanager
+def _beating(connection: socket.socket) -> Iterator[None]:
+    """Tells the driver meanwhile, by a thread, that this process lives."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(BEAT_S):
+            with suppress(OSError):  # the driver is gone: whoever answers it sees that
+                connection.sendall(msgspec.json.encode(ReaderAnswer(works=True)) + b"\n")
+
+    thread = threading.Thread(target=beat, name="beat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def run_reader(work: ReaderWork, answer: int) -> None:

@@ -2,12 +2,18 @@
 
 A *snapshot* is the folder in which the readers listen (:mod:`kainite_spark.load.snapshot_reader`); the ledger of the
 target has its name. Each reader has the whole snapshot, so it lives as long as one of them does.
+
+A reader of which nothing is heard for :data:`SILENT_S` seconds is frozen: it is killed, which gives back what it holds
+in both databases, and another one does its step. The last one that is left takes the snapshot with it.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import socket
+import struct
 import tempfile
 import threading
 import time
@@ -42,6 +48,9 @@ from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
 MOST_READERS: Final = 8
 """Readers of a load, where the host has so many processors."""
 
+SILENT_S: Final = 60.0
+"""Seconds without a sign of life after which a reader is taken for frozen."""
+
 LOOK_S: Final = 0.5
 CHECK_S: Final = 60.0
 """Seconds between two requests to a reader that has nothing to do."""
@@ -52,10 +61,11 @@ class ReaderLink:
 
     Args:
         path: where it listens.
-        longest: seconds for which it is waited for; without end where there are none.
+        longest: seconds without a sign of life after which it is given up.
     """
 
-    def __init__(self, path: Path, longest: float | None = None) -> None:
+    def __init__(self, path: Path, longest: float) -> None:
+        self._path = path
         self._socket = socket.socket(socket.AF_UNIX)
         try:
             self._socket.settimeout(longest)
@@ -70,16 +80,30 @@ class ReaderLink:
         self._socket.sendall(msgspec.json.encode(request) + b"\n")
 
     def receive(self) -> ReaderAnswer:
-        """Waits for the answer."""
-        line = self._lines.readline()
-        if not line:
-            raise ConnectionResetError("the reader is gone")
-        return msgspec.json.decode(line, type=ReaderAnswer)
+        """Waits for the answer, as long as there are signs of life."""
+        while line := self._lines.readline():
+            answer = msgspec.json.decode(line, type=ReaderAnswer)
+            if not answer.works:
+                return answer
+        raise ConnectionResetError("the reader is gone")
 
     def ask(self, request: ReaderRequest) -> ReaderAnswer:
         """Sends a request and waits for the answer."""
         self.send(request)
-        return self.receive()
+        try:
+            return self.receive()
+        except TimeoutError:
+            self._kill()
+            raise TimeoutError(f"it said nothing for {self._socket.gettimeout():g} s, so it was ended") from None
+
+    def _kill(self) -> None:
+        """Kills the reader, which is frozen, and lets nobody come to it any more."""
+        self._path.unlink(missing_ok=True)
+        number = getattr(socket, "SO_PEERCRED", None)
+        if number is not None:  # Linux alone; elsewhere it is left to itself
+            pid, _, _ = struct.unpack("3i", self._socket.getsockopt(socket.SOL_SOCKET, number, struct.calcsize("3i")))
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def close(self) -> None:
         self._lines.close()
@@ -117,7 +141,7 @@ def hold_tables(snapshot: str, tables: Sequence[str]) -> None:
         SourceError: one was altered since the snapshot was made, or somebody alters it for too long.
     """
     try:
-        with _links(Path(snapshot)) as links:
+        with _links(Path(snapshot), SILENT_S) as links:
             _all(links, HoldTables(tuple(tables)))
     except OSError as error:
         raise SourceError(f"a process that reads the source is gone: {error}") from None
@@ -125,13 +149,13 @@ def hold_tables(snapshot: str, tables: Sequence[str]) -> None:
 
 def snapshot_lives(snapshot: str) -> bool:
     """Tells whether a reader of a snapshot lives."""
-    with _links(Path(snapshot)) as links:
+    with _links(Path(snapshot), SILENT_S) as links:
         return bool(links)
 
 
 def release_snapshot(snapshot: str) -> None:
     """Ends a snapshot's readers; one that does a step ends behind it."""
-    with suppress(OSError), _links(Path(snapshot)) as links:
+    with suppress(OSError), _links(Path(snapshot), SILENT_S) as links:
         for link in links:
             with suppress(OSError):
                 link.send(EndReader())
@@ -144,16 +168,18 @@ class SnapshotReaders:
 
     Attributes:
         parallelism: how many readers a load starts.
+        silent: seconds without a sign of life after which a reader is taken for frozen.
     """
 
     parallelism: int
+    silent: float = SILENT_S
 
     def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[LoadStepResult]:
         left: SimpleQueue[int] = SimpleQueue()
         for step in steps:
             left.put(step)
         over = threading.Event()
-        with _links(Path(task.snapshot or "")) as links:
+        with _links(Path(task.snapshot or ""), self.silent) as links:
             if not links:
                 return [LoadStepResult(steps[0], StepOutcome.SNAPSHOT_LOST, "no process that reads it is left")]
             with ThreadPoolExecutor(len(links)) as pool:
@@ -205,7 +231,7 @@ def _start(work: ReaderWork) -> None:
 
 
 @contextmanager
-def _links(folder: Path, longest: float | None = None) -> Iterator[list[ReaderLink]]:
+def _links(folder: Path, longest: float) -> Iterator[list[ReaderLink]]:
     """Connects to the readers of a folder that live."""
     with ExitStack() as stack:
         links: list[ReaderLink] = []

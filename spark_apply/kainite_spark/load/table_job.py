@@ -2,10 +2,11 @@
 
 ::
 
-    begin ─► consistent point ─► plan ─► Spark jobs of steps ─► catch up ─► live ─► foreign keys
+    begin ─► consistent point ─► plan ─► steps ─► catch up ─► live ─► foreign keys
       └─ or go on with a load whose snapshot lives, or that needs none any more
 
-:mod:`kainite.replicate.table_ledger` has the states and what a crash at each arrow leaves.
+:mod:`kainite.replicate.table_ledger` has the states and what a crash at each arrow leaves. That does not depend on what
+kind of database the source is; :mod:`kainite_spark.load.copy_source` has what does.
 """
 
 from __future__ import annotations
@@ -14,27 +15,20 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 
 import psycopg
 
 from kainite.base.errors import SourceError, TargetRejectedError
 from kainite.base.logs import event
-from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, lives
-from kainite.capture.postgresql.heartbeat import PREFIX
-from kainite.capture.postgresql.replication_frames import format_lsn
-from kainite.replicate.ends import ReplicaEnds, source_session
-from kainite.replicate.keeper import kept_snapshot
-from kainite.replicate.plan import load_steps
-from kainite.replicate.preparation import check_ready
-from kainite.replicate.session_checks import look_at_sessions
-from kainite.replicate.slot import check_slot
+from kainite.capture.places import format_place
+from kainite.replicate.load_ledger import FoundLoad, source_name
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.table_load import OwnLoad, TableLoad
-from kainite.replicate.tables import ReplicaTable, TableName, published
+from kainite.replicate.tables import TableName
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.catch_up import CatchUp
+from kainite_spark.load.copy_source import CopySource
 from kainite_spark.load.job import SNAPSHOTS
 from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, goes_on, make_foreign_keys
 from kainite_spark.load.tasks import LoadTask
@@ -42,36 +36,34 @@ from kainite_spark.targets.postgresql.session import PostgresSession
 
 _LOG = logging.getLogger(__name__)
 
-_NUDGE = "SELECT pg_logical_emit_message(true, %s, '')"
-
 
 @dataclass(slots=True)
 class TableLoadJob:
     """Loads one table of a live target.
 
     Attributes:
-        ends: source and target.
-        table: the table's schema and name.
+        source: the source of the whole replica, and the way to the target.
+        table: the table's schema and name in the target.
         connection: a session with the target, in autocommit mode, of this job alone.
         runner: runs the steps.
         session: opens a session of the apply job's kind, with the target's tables as they are then.
+        catalogue: reads the target's tables.
         make: makes the table where the target lacks it, in the transaction that begins the load.
         made: called behind that transaction, before the table's point: adds it to the publication.
         stop: set to end the load; the table's deltas are held until it is started again.
         look: called now and then, for progress.
-        lock_wait: seconds to wait for open transactions of the source.
     """
 
-    ends: ReplicaEnds
+    source: CopySource
     table: TableName
     connection: psycopg.Connection
     runner: StepRunner
     session: Callable[[], PostgresSession]
+    catalogue: Callable[[], Catalogue]
     make: Callable[[psycopg.Connection], None] = lambda _: None
     made: Callable[[], None] = lambda: None
     stop: threading.Event = field(default_factory=threading.Event)
     look: Callable[[], None] = lambda: None
-    lock_wait: float = LOCK_WAIT_S
 
     def run(self, *, anew: bool = False) -> OwnLoad:
         """Loads the table, or goes on; returns its state then, *live* unless stopped.
@@ -81,94 +73,92 @@ class TableLoadJob:
 
         Raises:
             SettingsError: source or target are behind a pooler in transaction mode.
-            SourceError: no point could be made, the slot or the table is missing, or snapshots were lost again.
-            CatalogueError: the target is not live, or foreign keys cannot be dropped.
+            SourceError: no point could be made, what commits does not reach the log, the table is missing, or snapshots
+                were lost again.
+            CatalogueError: the target is not live, or lacks what the table needs, or foreign keys cannot be dropped.
             TargetRejectedError: rows, deltas or foreign keys were refused; the message has the causes.
             TargetFencedError: another load of the table has taken over.
             TargetError: another load of the table runs.
             TargetUnavailableError: the target or the source did not answer for a while.
             SparkUnavailableError: Spark jobs failed again and again.
         """
-        check_ready(tuple(look_at_sessions(self.ends)))
-        load = TableLoad(self.connection, self.ends.log_partition, self.table)
+        self.source.check_sessions()
+        load = TableLoad(self.connection, self.source.ends.log_partition, self.table)
         load.steps.create()
+        own = self.source.of_table(self.table, load.name)
         for _ in range(SNAPSHOTS):
             try:
-                return self._run(load, anew=anew)
+                return self._run(load, own, anew=anew)
             except LostSnapshotError as error:
                 event(_LOG, logging.WARNING, "the source's snapshot is gone: the load begins anew", cause=error)
                 anew = True
         raise SourceError(f"the source's snapshot was lost {SNAPSHOTS} times: start again when that is over")
 
-    def _run(self, load: TableLoad, *, anew: bool) -> OwnLoad:
-        if anew or not goes_on(partial(lives, self.ends.source.url), load.steps, load.steps.found()):
-            self._begin(load)
+    def _run(self, load: TableLoad, own: CopySource, *, anew: bool) -> OwnLoad:
+        found = load.steps.found()
+        if anew or not goes_on(own.lives, load.steps, found):
+            self._begin(load, own, found)
         try:
             self._nudge()
-            self._copy(load)
-            live = not self.stop.is_set() and self._catch_up(load)
+            self._copy(load, own)
+            live = not self.stop.is_set() and self._catch_up(load, own)
         except TargetRejectedError as error:
             load.enter(OwnLoadState.FAILED, str(error))
             raise
         if live:
-            make_foreign_keys(self.connection, self.ends.log_partition)
-        found = load.found()
-        assert found is not None, "the load has begun"
-        return found
+            make_foreign_keys(self.connection, self.source.ends.log_partition)
+        now = load.found()
+        assert now is not None, "the load has begun"
+        return now
 
-    def _own_ends(self, load: TableLoad) -> ReplicaEnds:
-        """Returns the ends under the name of the table's load, by which its tasks and its keeper find its rows."""
-        return replace(self.ends, log_partition=load.name)
-
-    def _begin(self, load: TableLoad) -> None:
-        check_slot(self.ends.source)
+    def _begin(self, load: TableLoad, own: CopySource, left: FoundLoad | None) -> None:
+        own.check()
+        if left is not None and left.snapshot:
+            own.release(left.snapshot)
         dropped = load.begin(self.make)
         for name in dropped:
             event(_LOG, logging.INFO, "foreign key dropped until its tables are live", constraint=name)
         self.made()
-        table = self._published()
+        planned = own.plan(self.catalogue(), self.runner.parallelism)
         generation = load.steps.generation
-        point = kept_snapshot(self._own_ends(load), generation, [part.oid for part in table.parts], self.lock_wait)
-        # Its foreign keys are off, and others do not matter: no order is needed.
-        steps = load_steps([table], Catalogue({}), self.runner.parallelism)
-        load.plan(point, table, steps)
-        event(_LOG, logging.INFO, "load begins", table=table.full_name, position=format_lsn(point.lsn),
-              ranges=len(steps), generation=generation)  # fmt: skip
-
-    def _published(self) -> ReplicaTable:
-        with source_session(self.ends.source.url) as source:
-            tables = published(source, self.ends.source.publication)
-        found = next((table for table in tables if table.place == self.table), None)
-        if found is None:
-            raise SourceError(f"publication {self.ends.source.publication} has no table {'.'.join(self.table)}")
-        return found
+        point = planned.point(generation)
+        load.plan(point, planned.steps)
+        place = format_place(point.lsn, source_name(point))
+        event(_LOG, logging.INFO, "load begins", table=".".join(self.table), position=place,
+              ranges=len(planned.steps), generation=generation)  # fmt: skip
 
     def _nudge(self) -> None:
-        """Writes a transaction behind the point, by which the apply job passes it also where nothing else commits."""
+        """Has a transaction commit behind the point, by which the apply job passes it."""
         try:
-            with source_session(self.ends.source.url) as source:
-                source.execute("SET synchronous_commit = local")
-                source.execute(_NUDGE, (PREFIX,))
+            self.source.nudge()
         except SourceError as error:
             event(_LOG, logging.WARNING, "no heartbeat: the table goes live behind the next transaction", cause=error)
 
-    def _copy(self, load: TableLoad) -> None:
+    def _copy(self, load: TableLoad, own: CopySource) -> None:
         now = load.steps.found()
         assert now is not None, "the load has begun"
         if now.copies:
             load.enter(OwnLoadState.LOADING)
-        task = LoadTask(self._own_ends(load), load.steps.generation, now.snapshot)
-        StepRounds(load.steps, self.runner, self.stop, self.look).run(task)
+        StepRounds(load.steps, self.runner, self.stop, self.look).run(
+            LoadTask(own.ends, load.steps.generation, now.snapshot)
+        )
+        if now.snapshot and not self.stop.is_set():
+            own.release(now.snapshot)
 
-    def _catch_up(self, load: TableLoad) -> bool:
+    def _catch_up(self, load: TableLoad, own: CopySource) -> bool:
         load.enter(OwnLoadState.CATCHING_UP)
         found = load.found()
         assert found is not None
         assert found.position is not None
-        try:
-            check_slot(self.ends.source)
-        except SourceError:
-            load.steps.void()
-            raise
+
+        def check() -> None:
+            """Looks whether what commits still reaches the log; else the copy is worth nothing."""
+            try:
+                own.check()
+            except SourceError:
+                load.steps.void()
+                raise
+
+        check()
         with closing(self.session()) as session:
-            return CatchUp(load, found.position, session, self.stop, self.look).run()
+            return CatchUp(load, found.position, session, self.stop, self.look, check).run()

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from kainite import settings
+from kainite.base.errors import SettingsError
 from kainite.capture.mysql.command import PROGRAM as OF_MARIADB
 from kainite.capture.postgresql.command import PROGRAM as OF_POSTGRESQL
 from kainite.replicate.any_ends import any_ends_of
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds
+from kainite.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -22,13 +24,21 @@ from kainite.replicate.ends import ReplicaEnds
     ],
 )
 def test_the_extractor_tells_the_kind(tmp_path: Path, command: str, kind: type) -> None:
+    ends = any_ends_of(configured(tmp_path, command, "postgresql://b/shop"))
+    assert isinstance(ends, kind)
+    assert ends.target == "postgresql://b/shop"
+    into_mariadb = configured(tmp_path, command, "mariadb://b/shop")
+    with pytest.raises(SettingsError, match="this takes PostgreSQL targets alone"):
+        any_ends_of(into_mariadb)
+    assert any_ends_of(into_mariadb, mariadb=True).target == "mariadb://b/shop"
+
+
+def configured(folder: Path, command: str, target: str) -> Settings:
     values = {
-        "applicationName": "shop", "streamName": "s", "target": "postgresql://b/shop", "unitsOfWork": "true",
+        "applicationName": "shop", "streamName": "s", "target": target, "unitsOfWork": "true",
         "extractorName": command, "extractorMode": "cyclic", "extractorOffsets": "kainite",
         "extractorOffsetFile": "shop.offset",
     }  # fmt: skip
-    path = tmp_path / "shop.properties"
+    path = folder / "shop.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
-    ends = any_ends_of(settings.load(path, needs=()))
-    assert isinstance(ends, kind)
-    assert ends.target == "postgresql://b/shop"
+    return settings.load(path, needs=())

@@ -46,7 +46,7 @@ def load(target: psycopg.Connection, postgres: str) -> Iterator[TableLoad]:
 def failed(load: TableLoad) -> TableLoad:
     load.steps.create()
     load.begin()
-    load.plan(POINT, ITEM, [LoadStep(1, 1, *PLACE, CopyStep((), ""))])
+    load.plan(POINT, [LoadStep(1, 1, *PLACE, CopyStep((), ""))])
     hold(load.steps.rows, b"x" * HELD)
     load.enter(OwnLoadState.FAILED, "no room")
     return load
@@ -100,7 +100,7 @@ def test_a_driver_without_its_lock_changes_nothing_any_more_and_the_next_one_beg
     give_up_full(postgres, LOG, 1)
     tries: list[Callable[[], object]] = [
         lambda: load.enter(OwnLoadState.CATCHING_UP),
-        lambda: load.plan(POINT, ITEM, []),
+        lambda: load.plan(POINT, []),
         load.go_live,
         load.steps.go_on,
     ]

@@ -46,7 +46,7 @@ def reach(target: psycopg.Connection, lsn: str) -> None:
 def test_a_table_goes_live_when_all_is_copied_and_applied_and_the_point_is_passed(target: psycopg.Connection) -> None:
     load = begun(target)
     assert load.found() is not None
-    load.plan(POINT, ITEM, [COPY])
+    load.plan(POINT, [COPY])
     deltas = ["public"], ["item"], [1], ["pg-1-0/10"], [True], [b"[]"]
     target.execute(table_ledger.HOLD, ("log/0", *deltas))
     load.enter(OwnLoadState.CATCHING_UP)
@@ -82,14 +82,14 @@ def test_another_driver_of_the_same_table_is_refused_and_one_that_was_shut_out_w
         target.execute("SELECT pg_advisory_unlock_all()")
         TableLoad(other, "log/0", ("public", "item")).begin()
     with pytest.raises(TargetFencedError):
-        load.plan(POINT, ITEM, [COPY])
+        load.plan(POINT, [COPY])
     with pytest.raises(TargetFencedError):
         load.enter(OwnLoadState.FAILED, "late")
 
 
 def test_a_load_of_everything_shuts_it_out(target: psycopg.Connection) -> None:
     load = begun(target)
-    load.plan(POINT, ITEM, [COPY])
+    load.plan(POINT, [COPY])
     LoadLedger(target, "log/0").begin()
     with pytest.raises(TargetFencedError):
         load.enter(OwnLoadState.CATCHING_UP)
@@ -102,7 +102,7 @@ def test_a_replica_has_one_source(target: psycopg.Connection) -> None:
     target.execute(ledger.PREPARE, ["log/0"])
     target.execute("UPDATE kainite_load SET source = '8/shop', state = 'live' WHERE log_partition = 'log/0'")
     with pytest.raises(SourceError, match="loaded from 8/shop, and this source is 7/shop"):
-        load.plan(POINT, ITEM, [COPY])
+        load.plan(POINT, [COPY])
 
 
 def test_tasks_do_not_wait_for_one_another_once_the_point_is_passed(postgres: str) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +21,7 @@ from kainite.base.errors import CatalogueError, SourceError, TargetRejectedError
 from kainite.capture.mysql import same_place, snapshot_tables
 from kainite.extract.offsets.place import Place
 from kainite.replicate.ledger import LoadState
-from kainite_spark.load.snapshot_readers import SnapshotReaders, snapshot_lives
+from kainite_spark.load.snapshot_readers import SILENT_S, SnapshotReaders, snapshot_lives
 from kainite_spark.load.tasks import LoadStepResult, LoadTask
 from support.binlog_loading import BinlogLoading, binlog_loading, following
 from support.mariadb_source import here, session, source_database
@@ -61,13 +62,14 @@ class WatchedReaders:
 
     before: Callable[[LoadTask, int], object]
     parallelism: int = 2
+    silent: float = SILENT_S
     jobs: int = 0
     ran: list[int] = field(default_factory=list)
 
     def run(self, task: LoadTask, steps: Sequence[int], look: Callable[[], None]) -> list[LoadStepResult]:
         self.before(task, self.jobs)
         self.jobs += 1
-        results = SnapshotReaders(self.parallelism).run(task, steps[:3], look)
+        results = SnapshotReaders(self.parallelism, self.silent).run(task, steps[:3], look)
         self.ran += [result.step for result in results]
         return results
 
@@ -247,6 +249,35 @@ def test_a_frozen_reader_changes_nothing_when_it_wakes_up(world: BinlogLoading) 
         for process in frozen:
             eventually(partial(has_ended, process))
         assert other.execute("SELECT count(*) FROM account").fetchone() == (4000,)
+
+
+def test_a_reader_that_freezes_within_a_step_is_ended_and_another_one_does_its_step(world: BinlogLoading) -> None:
+    """Keeps both readers within a step by a lock until one is frozen there; its session in the target goes with it."""
+    frozen: list[psutil.Process] = []
+
+    def freeze(task: LoadTask, job: int) -> None:
+        if job == 0:
+            frozen.append(readers_of(task.snapshot or "")[0])
+
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(world.ends.target) as holder:
+        holder.execute("LOCK TABLE account IN SHARE MODE")
+        loading = pool.submit(world.load, WatchedReaders(freeze, silent=3.0))
+        try:
+            eventually(lambda: waiting(world) == 2 or loading.done())
+            frozen[0].suspend()
+        finally:
+            holder.rollback()
+        assert loading.result().state is LoadState.LIVE
+    assert has_ended(frozen[0])
+    assert total(world) == (4000, 4_000_000)
+
+
+def waiting(world: BinlogLoading) -> int:
+    """Returns how many steps wait for a lock in the target."""
+    [(count,)] = world.in_target(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    return int(count)
 
 
 def test_a_refused_row_ends_no_other_step_and_the_load_goes_on_when_that_is_mended(world: BinlogLoading) -> None:

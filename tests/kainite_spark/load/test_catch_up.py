@@ -54,7 +54,7 @@ def catching_up(target: psycopg.Connection, postgres: str) -> Iterator[CatchUp]:
         load = TableLoad(target, "log/0", ("public", "item"))
         load.steps.create()
         load.begin()
-        load.plan(POINT, ITEM, ())
+        load.plan(POINT, ())
         target.execute("INSERT INTO item VALUES (1, 0), (2, 0)")
         with closing(opened.connect()) as session:
             yield CatchUp(load, POINT.lsn, session, threading.Event(), lambda: None)

@@ -12,19 +12,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.replicate.applied_point import read_standing
+from kainite.replicate.applied_point import LogStanding, read_standing
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger
 from kainite.replicate.table_ledger import load_name
+from support.live_binlog import live_binlog
 from support.live_replica import DRIFT, LiveReplica, live_replica
 from support.load_processes import Driven, Drivers, Victim, drivers, wake_up
+from support.mariadb_source import source_database
 from support.replicas import LOG
 
+NOTHING = LogStanding(False, False, 0, ())
 _PUBLISHED = """
     DROP PUBLICATION changes;
     CREATE PUBLICATION changes FOR TABLE account, counter, journal, entry"""  # in one transaction: the extractor looks
@@ -149,6 +153,38 @@ def test_a_keeper_that_dies_before_it_answers_is_told_and_the_command_may_be_sta
 ) -> None:
     with kills(source, postgres, "reload") as world:
         assert "ended before it had made one" in world.strike(Victim.KEEPER, 0).error
+
+
+@contextmanager
+def kills_from_mariadb(server: str, target: str, folder: Path) -> Iterator[Kills]:
+    with (
+        source_database(server) as source,
+        live_binlog(source, target, folder) as live,
+        drivers(live.loading.ends, lambda _: NOTHING, live.check_threads) as made,
+    ):
+        yield Kills(live, made, "reload")
+
+
+SOME_FROM_MARIADB = (40, 70, 95)
+
+
+@pytest.mark.timeout(300)
+def test_a_driver_is_killed_that_loads_from_mariadb(mariadb_source_server: str, postgres: str, tmp_path: Path) -> None:
+    with kills_from_mariadb(mariadb_source_server, postgres, tmp_path) as world:
+        for place in SOME_FROM_MARIADB:
+            assert world.strike(Victim.DRIVER, place).killed, place
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_a_driver_that_loads_from_mariadb_is_killed_at_every_round_trip(
+    mariadb_source_server: str, postgres: str, tmp_path: Path
+) -> None:
+    with kills_from_mariadb(mariadb_source_server, postgres, tmp_path) as world:
+        for place in itertools.count():
+            if not world.strike(Victim.DRIVER, place).struck:
+                break
+        assert place > LEAST[Victim.DRIVER]
 
 
 @pytest.mark.long

@@ -66,8 +66,8 @@ def test_drivers_are_served_one_after_the_other(reader: SnapshotReader) -> None:
         listener.listen()
         thread = threading.Thread(target=serve, args=(reader, listener))
         thread.start()
-        with closing(ReaderLink(Path(reader.work.path))) as first:
+        with closing(ReaderLink(Path(reader.work.path), 30.0)) as first:
             assert first.ask(BeginSnapshot()).file
-        with closing(ReaderLink(Path(reader.work.path))) as second:
+        with closing(ReaderLink(Path(reader.work.path), 30.0)) as second:
             second.ask(EndReader())
         thread.join()

@@ -72,7 +72,7 @@ def test_a_frozen_reader_keeps_commits_out_of_the_source_for_a_moment_alone(
     frozen: list[psutil.Process] = []
 
     class FreezingLink(ReaderLink):
-        def __init__(self, path: Path, longest: float | None = None) -> None:
+        def __init__(self, path: Path, longest: float) -> None:
             super().__init__(path, longest)
             if path.name == "1.sock" and not frozen:
                 frozen.append(next(one for one in psutil.process_iter() if listens(one, path)))

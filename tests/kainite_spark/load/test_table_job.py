@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,9 +14,7 @@ from kainite.base.errors import CatalogueError, KainiteError, SourceError, Targe
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.capture.truncate import OnTruncate
 from kainite.replicate.giving_up import give_up_full
-from kainite.replicate.table_load import TableLoad
-from kainite_spark.load.table_job import TableLoadJob
-from kainite_spark.targets.postgresql.session import PostgresSession
+from support.driver_kills import KilledError, kills
 from support.live_replica import DRIFT, FOREIGN_KEYS, live_replica
 from support.replicas import LOG, InlineSteps
 from support.waiting import eventually
@@ -42,38 +39,6 @@ def test_a_table_is_loaded_again_while_units_that_touch_it_go_on(source: SourceS
         live.traffic.go(10)
         live.settle()
         assert live.loading.status().consistent
-
-
-class KilledError(Exception):
-    """The driver was killed."""
-
-
-def kills() -> dict[str, Callable[[pytest.MonkeyPatch], None]]:
-    """Returns what kills the driver at each step, once."""
-
-    def at(owner: type, name: str, *, after: bool) -> Callable[[pytest.MonkeyPatch], None]:
-        def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-            kept = getattr(owner, name)
-
-            def killed(*values: Any, **named: Any) -> Any:
-                monkeypatch.setattr(owner, name, kept)
-                if after:
-                    kept(*values, **named)
-                raise KilledError
-
-            monkeypatch.setattr(owner, name, killed)
-
-        return patch
-
-    return {
-        "after begin": at(TableLoad, "begin", after=True),
-        "after plan": at(TableLoad, "plan", after=True),
-        "after the copy": at(TableLoadJob, "_copy", after=True),
-        "before a batch": at(PostgresSession, "catch_up", after=False),
-        "after a batch": at(PostgresSession, "catch_up", after=True),
-        "with the fence locked": at(TableLoad, "go_live", after=False),
-        "before foreign keys": at(TableLoadJob, "_catch_up", after=True),
-    }
 
 
 def test_a_driver_that_is_killed_at_any_step_loses_and_doubles_nothing(

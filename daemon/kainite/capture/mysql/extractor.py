@@ -119,7 +119,7 @@ class MysqlExtractor:
             self._note(given)
         else:
             self._look(source)
-        if given or (self._ends != self._given.place and time.monotonic() >= self._advance_at):
+        if given or self._is_to_advance():
             yield self._give(source)
 
     def number_at(self, start: BinlogOffset, place: BinlogPlace) -> int:
@@ -191,10 +191,19 @@ class MysqlExtractor:
         if doubted and self._doubted:
             raise not_sent(self._ends, now.end)
 
+    def _is_to_advance(self) -> bool:
+        """Tells whether an offset is due without a transaction: also where it does not say who reads which tables."""
+        told = self._given.source is not None and self._given.tables == self._reading.tables
+        if self._ends is not None and not told:
+            return True
+        return self._ends != self._given.place and time.monotonic() >= self._advance_at
+
     def _give(self, source: Source) -> bytes:
         """Returns the message that gives the offset behind an answer."""
-        identity = source.identity
-        self._given = BinlogOffset(self._ends, self._units.number, source.gtids.text, identity, dict(self._prepared))
+        self._given = BinlogOffset(
+            self._ends, self._units.number, source.gtids.text, source.identity, dict(self._prepared),
+            self._reading.tables,
+        )  # fmt: skip
         self._advance_at = time.monotonic() + ADVANCE_EVERY_S
         lag = {} if self._newest is None else {"time": self._newest * 10**9}
         return orjson.dumps({"offset": self._given.as_json(), "ahead": True, "lag": lag})

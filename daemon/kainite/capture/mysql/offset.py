@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ class BinlogOffset:
         gtid: the last GTIDs before the place, MariaDB's one of each domain; empty where it is not known.
         source: the server that was read; None in the offset that a person begins with.
         prepared: where XA transactions begin that are prepared at the place, by their names.
+        tables: the tables whose changes are given from the place on (``--table``); all where there are none.
     """
 
     place: BinlogPlace | None
@@ -30,6 +31,16 @@ class BinlogOffset:
     gtid: str = ""
     source: BinlogIdentity | None = None
     prepared: Mapping[str, BinlogPlace] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
+
+    def reads(self, tables: Collection[str]) -> bool:
+        """Tells whether changes of tables are given from the place on.
+
+        Args:
+            tables: which; all where there are none.
+        """
+        # Nobody has read from where a person begins: who does will read what the settings say.
+        return self.source is None or not self.tables or (bool(tables) and set(tables) <= set(self.tables))
 
     @classmethod
     def from_json(cls, value: Any) -> BinlogOffset:
@@ -45,7 +56,8 @@ class BinlogOffset:
                 raise ValueError
             noted = None if source is None else BinlogIdentity.from_json(source)
             prepared = {name: BinlogPlace(str(file), int(at)) for name, (file, at) in value.get("prepared", {}).items()}
-            return cls(place, int(value["number"]), gtid, noted, prepared)
+            tables = tuple(str(name) for name in value.get("tables", ()))
+            return cls(place, int(value["number"]), gtid, noted, prepared, tables)
         except (AttributeError, KeyError, TypeError, ValueError):
             text = orjson.dumps(value).decode()
             raise BadRequestError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
@@ -60,6 +72,8 @@ class BinlogOffset:
             told["source"] = self.source.as_json()
         if self.prepared:
             told["prepared"] = {name: [place.file, place.position] for name, place in self.prepared.items()}
+        if self.tables:
+            told["tables"] = list(self.tables)
         return told
 
 

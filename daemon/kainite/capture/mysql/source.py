@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,21 +85,40 @@ def open_source(url: str, start: BinlogOffset, tables: tuple[str, ...]) -> Sourc
     try:
         database = str(catalogue.value("SELECT database()") or wanted)
         check_source(catalogue, database, tables)
-        server, gtid = _server(catalogue), _check_begin(catalogue, database, start)
-        stream = BinlogStream.open(url, start.place or start.gtid)
-        try:
-            stream.begin()
-            if start.place is None:
-                check_told_places(stream.file, _files(catalogue).get(stream.file, 0))
-            check_identity(start.source, BinlogIdentity(server, database, stream.begun))
-        except BaseException:
-            stream.close()
-            raise
+        gtid = _check_begin(catalogue, database, start)
+        stream = _begun(url, catalogue, database, start)
+        server = _server(catalogue)
     except BaseException:
         catalogue.close()
         raise
     reading = TableReading(catalogue, database, tables)
     return Source(url, database, server, stream, catalogue, reading, GtidPosition(gtid))
+
+
+def check_offset(url: str, start: BinlogOffset) -> None:
+    """Checks that the source's binlog still leads on from an offset.
+
+    Raises:
+        SourceError: the server is another one, or its binlog lacks the place, or was written anew.
+    """
+    with closing(MysqlSourceCatalogue(url)) as catalogue:
+        database = str(catalogue.value("SELECT database()"))
+        _check_begin(catalogue, database, start)
+        _begun(url, catalogue, database, start).close()
+
+
+def _begun(url: str, catalogue: MysqlSourceCatalogue, database: str, start: BinlogOffset) -> BinlogStream:
+    """Opens the binlog at an offset; raises SourceError where it is not the offset's."""
+    stream = BinlogStream.open(url, start.place or start.gtid)
+    try:
+        stream.begin()
+        if start.place is None:
+            check_told_places(stream.file, _files(catalogue).get(stream.file, 0))
+        check_identity(start.source, BinlogIdentity(_server(catalogue), database, stream.begun))
+    except BaseException:
+        stream.close()
+        raise
+    return stream
 
 
 def _server(catalogue: MysqlSourceCatalogue) -> str:

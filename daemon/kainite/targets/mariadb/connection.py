@@ -77,10 +77,12 @@ def connect(url: str, silent: int | None = _SILENT_SECONDS) -> pymysql.connectio
     if server.ssl_ca is None and not server.unix_socket:
         _encrypt_if_possible(connection)
     try:
-        connection.connect(None if server.unix_socket else _opened(server))
+        connection.connect(_opened_file(connection, server.unix_socket) if server.unix_socket else _opened(server))
         connection.query(SESSION)
         connection.query(READ_COMMITTED)
     except pymysql.Error as error:
+        if connection.open:
+            connection.close()
         shown = redacted(str(error.args[-1] if error.args else error))
         number = error.args[0] if error.args else 0
         raise type(error)(number, shown) from None
@@ -96,6 +98,22 @@ def _encrypt_if_possible(connection: Any) -> None:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     connection.ctx, connection.ssl = context, True
+
+
+def _opened_file(connection: Any, path: str) -> socket.socket:
+    """Opens a Unix socket; PyMySQL does so by itself, and leaves it open where the server is away.
+
+    Nobody else listens there, so a password may be sent as MySQL's ``caching_sha2_password`` has it.
+    """
+    connection._secure = True  # noqa: SLF001
+    opened = socket.socket(socket.AF_UNIX)
+    try:
+        opened.settimeout(_CONNECT_SECONDS)
+        opened.connect(path)
+    except OSError as error:
+        opened.close()
+        raise pymysql.OperationalError(2003, f"cannot connect to {path}: {error}") from None
+    return opened
 
 
 def _opened(server: ServerAddress) -> socket.socket:

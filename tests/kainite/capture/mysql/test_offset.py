@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -17,12 +18,25 @@ WHOLE = BinlogOffset(
     "0-1-42",
     BinlogIdentity("7", "shop", 1),
     {"X'78'": BinlogPlace("binlog.000001", 5)},
+    ("item", "line"),
 )
 
 
 @pytest.mark.parametrize("offset", [WHOLE, BinlogOffset(None, 3, "0-1-2"), BinlogOffset(BinlogPlace("b", 4), 0)])
 def test_an_offset_is_read_as_it_was_written(offset: BinlogOffset) -> None:
     assert start_in(orjson.dumps({"start": offset.as_json(), "end": None})) == offset
+
+
+@pytest.mark.parametrize(
+    ("offset", "tables", "reads"),
+    [
+        (WHOLE, ["item"], True), (WHOLE, ["item", "more"], False), (WHOLE, [], False),
+        (replace(WHOLE, tables=()), ["more"], True), (replace(WHOLE, tables=()), [], True),
+        (replace(WHOLE, source=None), ["more"], True),
+    ],
+)  # fmt: skip
+def test_an_offset_says_which_tables_are_read(offset: BinlogOffset, tables: list[str], reads: bool) -> None:
+    assert offset.reads(tables) is reads
 
 
 @pytest.mark.parametrize(

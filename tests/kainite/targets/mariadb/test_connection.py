@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gc
 from contextlib import closing
+from pathlib import Path
 
 import pymysql
 import pytest
@@ -26,6 +28,17 @@ def test_values_do_not_depend_on_the_servers_settings(mariadb_server: str) -> No
 def test_a_server_that_is_away_is_named_without_the_password() -> None:
     with pytest.raises(pymysql.OperationalError, match=r"cannot connect to 127\.0\.0\.1") as refused:
         connect(f"mariadb://root:geheimnis@127.0.0.1:{free_port()}/d")
+    assert "geheimnis" not in str(refused.value)
+
+
+def test_a_socket_that_nobody_listens_at_is_named_and_nothing_stays_open(tmp_path: Path) -> None:
+    gc.collect()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(pymysql.OperationalError, match=f"cannot connect to {tmp_path}/none") as refused:
+        connect(f"mariadb://root:geheimnis@/d?unix_socket={tmp_path}/none")
+    assert (
+        len(list(Path("/proc/self/fd").iterdir())) == before
+    )  # the error holds what it has open, as long as it is held
     assert "geheimnis" not in str(refused.value)
 
 
