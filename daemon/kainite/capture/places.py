@@ -6,6 +6,8 @@ that grows from commit to commit:
 * PostgreSQL: the LSN of the commit record;
 * MariaDB: the transaction's own number, from 1 without gaps, which the extractor gives in the order of the binlog
   (:mod:`kainite.capture.mysql.units`). GTIDs have no such order where a server has several domains.
+
+What came late of a unit (``NAME+late``) has the place of its transaction: a load that has the transaction has it too.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Final
 
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.capture.postgresql.transactions import commit_lsn_of
+from kainite.log.state.ended_units import on_time_name
 
 _NUMBERED: Final = re.compile(r"my-\d+-\d+-\d+-(\d+)", re.ASCII)  # a GTID of MariaDB, and the number
 _MARIADB: Final = "mariadb-"
@@ -22,8 +25,9 @@ _MARIADB: Final = "mariadb-"
 
 def commit_place_of(uow: str) -> int | None:
     """Returns the place of the transaction whose unit has this name; None for a unit of another source."""
-    found = _NUMBERED.fullmatch(uow)
-    return commit_lsn_of(uow) if found is None else int(found[1])
+    name = on_time_name(uow)
+    found = _NUMBERED.fullmatch(name)
+    return commit_lsn_of(name) if found is None else int(found[1])
 
 
 def mariadb_source(server: str) -> str:

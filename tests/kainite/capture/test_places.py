@@ -10,6 +10,11 @@ def test_units_of_both_extractors_have_a_place_and_those_of_others_none() -> Non
     assert [commit_place_of(name) for name in names] == [17, 16, None, None, None]
 
 
+def test_what_came_late_has_the_place_of_its_transaction() -> None:
+    names = ("my-0-7-42-17+late", "my-0-7-42-17+late2", "pg-754-0/10+late", "any+late")
+    assert [commit_place_of(name) for name in names] == [17, 17, 16, None]
+
+
 def test_a_place_is_told_as_its_source_counts() -> None:
     assert format_place(17, "mariadb-7/shop") == "transaction 16"
     assert format_place(17, "7300123/shop") == "0/11"

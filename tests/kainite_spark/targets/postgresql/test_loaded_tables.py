@@ -60,11 +60,13 @@ def test_deltas_before_their_tables_point_are_left_out_and_no_others(postgres: s
             unit("another source's 0/1", "item"),
             unit("repair-20261123T143015Z-4f2a-0/F", "item", "other"),
             unit("repair-20261123T143015Z-4f2a-0/10", "item"),
+            unit("pg-7-0/F+late", "item", "other"),
         ]).units
     }  # fmt: skip
     assert tables == {
         "pg-7-0/F": ["other"], "pg-8-0/10": ["item", "other"], "pg-9-1/0": ["item"], "another source's 0/1": ["item"],
         "repair-20261123T143015Z-4f2a-0/F": ["other"], "repair-20261123T143015Z-4f2a-0/10": ["item"],
+        "pg-7-0/F+late": ["other"],
     }  # fmt: skip
 
 
