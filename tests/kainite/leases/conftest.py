@@ -49,9 +49,10 @@ def keep(table: LeaseTable, dynamodb: Any, stream: StreamClient) -> Keep:
             handoff=handoff,
         )  # fmt: skip
         parts: dict[str, Any] = {"clock": clock} if clock else {}
+        leases_of_log = LeaseTable(dynamodb, table.name, log) if log else table
         return LeaseKeeper(
-            LeaseTable(dynamodb, table.name, log), only(stream, settings), leases, settings, stance=lambda: stance,
-            meter=meter, rng=Random(7), **parts,
+            leases_of_log, only(stream, settings), leases, settings, stance=lambda: stance, meter=meter, rng=Random(7),
+            **parts,
         )  # fmt: skip
 
     return make
