@@ -162,15 +162,13 @@ class Oracle:
         """Returns before what a transaction is there that it must not pass."""
         number, allowed = one.stands_for, self.allowed
         without_turn = allowed.odd.without_turn()
+        not_waited_for = allowed.discarded | without_turn
         if number in allowed.gone:
             return f"{one.name} is applied, and was discarded"
         for earlier, shared in self._conflicts[number].items():
-            is_out = (
-                earlier in self.there
-                or earlier in without_turn | allowed.discarded
-                or (earlier, number) in allowed.late
-            )
-            if not is_out and not self._touched_what_may_not_be(earlier, shared):
+            if earlier in self.there or earlier in not_waited_for or (earlier, number) in allowed.late:
+                continue
+            if not self._touched_what_may_not_be(earlier, shared):
                 return f"{one.name} is applied before T-{earlier}; both touch {sorted(map(str, shared))}"
         passed = [later for later in self.there if number in without_turn and number in self._conflicts[later]]
         if passed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from kainite.base.errors import CatalogueError
 from kainite.capture.mysql.snapshot_tables import SnapshotTable
@@ -14,8 +15,27 @@ from kainite.replicate.tables import TableName
 from kainite.uow.catalogue.tables import Catalogue, Table
 
 
-@dataclass(frozen=True, slots=True)
-class PairedTable:
+class NamedColumn(Protocol):
+    """A column of a source."""
+
+    @property
+    def name(self) -> str:
+        """Returns its name."""
+
+
+class CopiedTable(Protocol):
+    """A table of a source, of whatever kind."""
+
+    @property
+    def copied(self) -> Sequence[NamedColumn]:
+        """Returns the columns whose values are copied."""
+
+
+S = TypeVar("S", bound=CopiedTable)
+
+
+@dataclass(frozen=True)  # Python 3.11 makes no object of a generic class by its alias where that is frozen with slots
+class TablePair(Generic[S]):
     """A table of the source and that of the target into which its changes go.
 
     Attributes:
@@ -24,30 +44,47 @@ class PairedTable:
         place: the target's schema and name.
     """
 
-    source: SnapshotTable
+    source: S
     target: Table
     place: TableName
 
     @property
     def problems(self) -> Iterator[str]:
         """Yields why its rows cannot be copied."""
-        yield from problems_of((column.name for column in self.source.copied), self.target, self.place)
+        for column in self.source.copied:
+            found = self.target.columns.get(column.name)
+            if found is None:
+                yield f"the target's table {'.'.join(self.place)} has no column {column.name}"
+            elif found.generated:
+                yield f"the target computes {'.'.join(self.place)}.{column.name}, and the source has values for it"
 
 
-def problems_of(columns: Iterable[str], target: Table, place: TableName) -> Iterator[str]:
-    """Yields why rows cannot be copied.
+PairedTable = TablePair[SnapshotTable]
+
+
+def pairs_by_name(named: Iterable[tuple[str, S]], target: Catalogue) -> tuple[list[TablePair[S]], list[str]]:
+    """Returns tables with those of the target, and the names of tables that the target lacks.
 
     Args:
-        columns: what is copied.
-        target: the table into which it goes.
-        place: that table's schema and name.
+        named: tables with the names by which changes name them.
+        target: the target's tables.
     """
-    for name in columns:
-        found = target.columns.get(name)
+    pairs, missing = [], []
+    for name, table in named:
+        found = target.find(name)
         if found is None:
-            yield f"the target's table {'.'.join(place)} has no column {name}"
-        elif found.generated:
-            yield f"the target computes {'.'.join(place)}.{name}, and the source has values for it"
+            missing.append(name)
+        else:
+            pairs.append(TablePair(table, found, (found.schema or target.default_schema or "", found.bare_name)))
+    return pairs, missing
+
+
+def check_copyable(pairs: Sequence[TablePair[S]], missing: Sequence[str], advice: str) -> None:
+    """Raises CatalogueError, with what to do, where rows cannot be copied."""
+    causes = [f"the target has no table {name}" for name in missing]
+    causes += [problem for pair in pairs for problem in pair.problems]
+    if causes:
+        raise CatalogueError(f"{'; '.join(causes)}. {advice}")
 
 
 def paired_tables(tables: Iterable[SnapshotTable], target: Catalogue) -> tuple[list[PairedTable], list[str]]:
@@ -56,22 +93,12 @@ def paired_tables(tables: Iterable[SnapshotTable], target: Catalogue) -> tuple[l
     A change names its table without a schema (:mod:`kainite.capture.mysql.records`), and the target's catalogue is
     asked for that name.
     """
-    pairs, missing = [], []
-    for table in tables:
-        found = target.find(table.name)
-        if found is None:
-            missing.append(table.name)
-        else:
-            pairs.append(PairedTable(table, found, (found.schema or target.default_schema or "", found.bare_name)))
-    return pairs, missing
+    return pairs_by_name(((table.name, table) for table in tables), target)
 
 
 def check_pairs(pairs: Sequence[PairedTable], missing: Sequence[str]) -> None:
     """Raises CatalogueError where rows cannot be copied."""
-    causes = [f"the target has no table {name}" for name in missing]
-    causes += [problem for pair in pairs for problem in pair.problems]
-    if causes:
-        raise CatalogueError(f"{'; '.join(causes)}. Make them with types that fit (docs/replicate.md, *From MariaDB*)")
+    check_copyable(pairs, missing, "Make them with types that fit (docs/replicate.md, *From MariaDB*)")
 
 
 def copy_steps(

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from kainite.base.errors import CatalogueError
 from kainite.capture.mysql.snapshot_tables import SnapshotTable
-from kainite.replicate.binlog_plan import PairedTable, problems_of
+from kainite.replicate.binlog_plan import PairedTable, TablePair, check_copyable, pairs_by_name
 from kainite.replicate.ledger import CheckStep, CopyStep, LoadStep
 from kainite.replicate.mariadb_ledger import CHECK_STAGE
 from kainite.replicate.page_ranges import page_ranges, pages_of_a_range
 from kainite.replicate.plan import quoted, range_query
 from kainite.replicate.tables import ReplicaTable, TableName
-from kainite.uow.catalogue.tables import Catalogue, Table
+from kainite.uow.catalogue.tables import Catalogue
 
 # Types whose texts become other values in a delta (kainite.processors.postgresql_texts), by their OIDs.
 _OIDS: Final[Mapping[str, int]] = {"boolean": 16, "bigint": 20, "smallint": 21, "integer": 23, "oid": 26}
@@ -28,24 +26,7 @@ _INTEGER_OID: Final = 20
 _TEXT_OID: Final = 25
 
 
-@dataclass(frozen=True, slots=True)
-class MariadbPair:
-    """A table of a PostgreSQL source and that of a MariaDB target into which its changes go.
-
-    Attributes:
-        source: the source's.
-        target: the target's.
-        place: the target's schema and name.
-    """
-
-    source: ReplicaTable
-    target: Table
-    place: TableName
-
-    @property
-    def problems(self) -> Iterator[str]:
-        """Yields why its rows cannot be copied."""
-        return problems_of((column.name for column in self.source.copied), self.target, self.place)
+MariadbPair = TablePair[ReplicaTable]
 
 
 def mariadb_pairs(tables: Iterable[ReplicaTable], target: Catalogue) -> tuple[list[MariadbPair], list[str]]:
@@ -53,22 +34,12 @@ def mariadb_pairs(tables: Iterable[ReplicaTable], target: Catalogue) -> tuple[li
 
     A change names its table with the source's schema, and the target's catalogue is asked for that name.
     """
-    pairs, missing = [], []
-    for table in tables:
-        found = target.find(table.full_name)
-        if found is None:
-            missing.append(table.full_name)
-        else:
-            pairs.append(MariadbPair(table, found, (found.schema or target.default_schema or "", found.bare_name)))
-    return pairs, missing
+    return pairs_by_name(((table.full_name, table) for table in tables), target)
 
 
 def check_mariadb_pairs(pairs: Sequence[MariadbPair], missing: Sequence[str]) -> None:
     """Raises CatalogueError where rows cannot be copied."""
-    causes = [f"the target has no table {name}" for name in missing]
-    causes += [problem for pair in pairs for problem in pair.problems]
-    if causes:
-        raise CatalogueError(f"{'; '.join(causes)}. kainite replicate init tells what to do")
+    check_copyable(pairs, missing, "kainite replicate init tells what to do")
 
 
 def steps_from_postgresql(pairs: Sequence[MariadbPair], parallelism: int) -> tuple[LoadStep, ...]:
