@@ -121,7 +121,7 @@ def _other_nonce(original: Any) -> Any:
 
 
 async def _folded_position(self: Any, shard_id: str) -> Any:
-    return self.state.positions.get(shard_id)
+    return self._state.positions.get(shard_id)
 
 
 def _all_new(original: Any) -> Any:
@@ -237,7 +237,8 @@ def _told_before_it_is_durable(original: Any) -> Any:
 
     async def put(self: Any, packed: Any) -> None:
         entries = tuple(entry for pending in packed for entry in pending.entries)
-        self._tell_followers(Batch(self._writer.next_id, self.generation, 0, entries))
+        generation = self._writer._mount.generation  # noqa: SLF001
+        self._tell_followers(Batch(self.next_id, generation, 0, entries))
         await original(self, packed)
 
     return put
@@ -399,7 +400,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              40, aim="late records"),
     Mutation("tail of all stripes", "simulation.log_store:tail_of", _tail_of_one, 200, aim="log in stripes"),
     Mutation("nonce of a batch", "kainite.store.memory:MemoryStore.put_batch", _other_nonce, 500),
-    Mutation("durable position", "kainite.owner.owner:LogOwner.position", value(_folded_position), 500,
+    Mutation("durable position", "kainite.owner.shard_appends:ShardAppends.position", value(_folded_position), 500,
              aim="lease lapses during a put"),
     Mutation("bound of the backlog", "kainite.owner.room:is_full", answering(False), 200, aim="target away"),
     Mutation("a request that waited for too long", "kainite.owner.answering:has_expired", answering(False), 20,
@@ -409,8 +410,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 40,
              aim="owner frozen before a put"),
     # The feed of the log.
-    Mutation("fed when it is durable", "kainite.owner.owner:LogOwner._put", _told_before_it_is_durable, 500,
-             aim="lease lapses during a put"),
+    Mutation("fed when it is durable", "kainite.owner.durable_writing:DurableWriting._put",
+             _told_before_it_is_durable, 500, aim="lease lapses during a put"),
     Mutation("gaps in the feed", "kainite.peers.feed.buffer:FeedBuffer.take", _gaps_unnoticed, 500),
     Mutation("what was sent is said", "kainite.peers.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
              500),
@@ -456,7 +457,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn, 100,
              aim="small budget"),
     # Programs on the log.
-    Mutation("the log's beginning is noted", "kainite.owner.owner:begin", answering([]), 20, aim="begins at latest"),
+    Mutation("the log's beginning is noted", "kainite.owner.shard_appends:begin", answering([]), 20,
+             aim="begins at latest"),
     Mutation("the log's beginning in LATEST's place", "kainite.worker.shard_call:ShardCalls.log_begun", _at_latest, 20,
              aim="begins at latest"),
     Mutation("locks of an append", f"{APPLICATIONS}.locks:Locks.latest", answering(-1), 20, aim="programs"),
