@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import kainite.cli
-import kainite_spark.cli
 from kainite.base.errors import KainiteError
 from kainite.base.logs import JsonFormatter, KeyValueFormatter
 from kainite.base.redaction import forget
@@ -118,8 +117,7 @@ def test_the_apply_job_s_waiting_and_its_error_hide_the_password(
     configured = examine(sound_file, options=(f"--target={target}",), environment={}).settings_or_raise()
     stop = threading.Event()
     stop.set()
-    opened = kainite_spark.cli._target(configured, MemoryStore(), stop)  # noqa: SLF001
-    with pytest.raises(KainiteError) as raised, opened:
+    with pytest.raises(KainiteError) as raised, prepared_target(configured, MemoryStore(), stop):
         pass
     lines = [one_line(raised.value)]
     for formatter in (KeyValueFormatter(), JsonFormatter()):
