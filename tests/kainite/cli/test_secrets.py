@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import kainite.cli
+import kainite_spark.cli
 from kainite.base.errors import KainiteError
 from kainite.base.logs import JsonFormatter, KeyValueFormatter
 from kainite.base.redaction import forget
@@ -23,6 +24,7 @@ from kainite.cli.lazy_group import one_line
 from kainite.cli.main import main
 from kainite.settings import examine
 from kainite.store.memory import MemoryStore
+from kainite_spark.configured_target import prepared_target
 
 GOOD = f"applicationName=app\nstreamName=orders\nexecutableName={sys.executable} -m child\nregionName=eu-central-1\n"
 PASSWORDS = st.text(
