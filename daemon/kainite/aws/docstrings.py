@@ -1,4 +1,4 @@
-"""Imports botocore without what writes the docstrings of its clients' methods: a sixth of the time that it takes.
+"""Imports botocore without what writes the docstrings of its clients' methods: a tenth of the time that it takes.
 
 ``kainite status`` and other commands of a person who looks spend most of their time on imports. botocore makes each
 method's docstring when somebody reads it, by a package of 15 modules that it imports for that. While botocore is being
