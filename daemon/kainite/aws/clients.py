@@ -10,7 +10,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from kainite import __version__
-from kainite.aws.docstrings import import_botocore
 from kainite.base.errors import SettingsError
 from kainite.settings import AwsSettings, ClientSettings
 from kainite.settings.credentials import CredentialsSource, Provider, show_chain
@@ -103,7 +102,6 @@ def _of_service(service: str, settings: AwsSettings) -> tuple[ClientSettings, st
 
 
 def _session(providers: tuple[Provider, ...], region: str | None) -> Session:
-    import_botocore()
     from botocore.session import Session
 
     if providers:
