@@ -5,9 +5,8 @@ call, botocore takes half for what comes out the same each time: it validates th
 endpoint, and hands events to dozens of handlers. Here only the first call is botocore's. The request that botocore
 sends is kept as a pattern; later calls are sent to its address, with its headers and a body of their own.
 
-Everything that must agree stays botocore's: the client's credentials, renewed as botocore renews them; its HTTP
-session, with connections, proxies, certificates and time limits; and all that follows a failure. Requests are signed
-here (:mod:`kainite.aws.signature`), once botocore's signer was seen to sign a request by the pattern alike.
+Everything that must agree stays botocore's: the client's credentials, renewed as botocore renews them; its signature;
+its HTTP session, with connections, proxies, certificates and time limits; and all that follows a failure.
 
 =========  ====================================================================  ==================================
 state      a call                                                                becomes
@@ -31,14 +30,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from kainite.aws.foreign_replies import is_of_aws
-from kainite.aws.signature import ALGORITHM, MOMENT, SigningScope, host_of
 from kainite.aws.whole_bodies import CALL, CallUnderWay, read_whole_bodies, sent_whole
 
 if TYPE_CHECKING:
@@ -49,10 +45,9 @@ if TYPE_CHECKING:
 REST_S: Final = 60.0
 """Seconds for which botocore makes all calls after one that got no plain answer."""
 
-_SIGNED: Final = ("Content-Type", "X-Amz-Target")
-_KEPT: Final = (*_SIGNED, "User-Agent")
-_TOKEN: Final = "X-Amz-Security-Token"
+_KEPT: Final = ("Content-Type", "User-Agent", "X-Amz-Target")
 _JSON: Final = "application/x-amz-json-1.1"
+_ALGORITHM: Final = "AWS4-HMAC-SHA256 Credential="
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,69 +56,39 @@ class Pattern:
 
     Attributes:
         url, headers: the address, and the headers that say what is called.
-        signed: those of the headers that are signed, and ``host``, by their names in lower case.
-        scope: what the signature is made for.
+        region, service: what the signature is made for.
     """
 
     url: str
     headers: Mapping[str, str]
-    signed: Mapping[str, str]
-    scope: SigningScope
+    region: str
+    service: str
 
     @classmethod
-    def of(
-        cls, request: AWSPreparedRequest, parameters: Mapping[str, object], credentials: ReadOnlyCredentials
-    ) -> Pattern | None:
-        """Returns the pattern of a request with these parameters; None where it is not made as is known here.
-
-        Args:
-            request: the request, as botocore has signed and sent it.
-            parameters: the call's parameters.
-            credentials: the client's, to see whether requests by the pattern are signed as botocore would sign them.
-        """
+    def of(cls, request: AWSPreparedRequest, parameters: Mapping[str, object]) -> Pattern | None:
+        """Returns the pattern of a request with these parameters; None where it is not made as is known here."""
         headers = {name: _text(value) for name, value in request.headers.items()}
         kept: dict[str, str] = {name: headers[name] for name in _KEPT if name in headers}
-        algorithm, _, scope = headers.get("Authorization", "").partition(" Credential=")
-        parts, at = scope.partition(",")[0].split("/"), urlsplit(request.url)
+        algorithm, _, scope = headers.get("Authorization", "").partition("=")
+        parts = scope.partition(",")[0].split("/")
         is_known = (
-            algorithm == ALGORITHM
+            f"{algorithm}=" == _ALGORITHM
             and len(parts) == 5
             and len(kept) == len(_KEPT)
             and kept["Content-Type"] == _JSON
-            and not at.query
             and isinstance(request.body, str | bytes)
             and json.loads(request.body) == parameters
         )
-        if not is_known:
-            return None
-        signed = {name.lower(): kept[name] for name in _SIGNED} | {"host": host_of(request.url)}
-        pattern = cls(request.url, kept, signed, SigningScope(at.path or "/", parts[2], parts[3]))
-        return pattern if pattern._signs_as_botocore(credentials) else None
+        return cls(request.url, kept, parts[2], parts[3]) if is_known else None
 
     def request(self, parameters: Mapping[str, object], credentials: ReadOnlyCredentials) -> AWSPreparedRequest:
         """Returns a request, signed."""
-        from botocore.awsrequest import AWSPreparedRequest
-
-        body, moment = json.dumps(parameters).encode(), time.strftime(MOMENT, time.gmtime())
-        changing = {"X-Amz-Date": moment} | ({_TOKEN: credentials.token} if credentials.token else {})
-        signed = {**self.signed, **{name.lower(): value for name, value in changing.items()}}
-        changing["Authorization"] = self.scope.authorization(signed, body, moment, credentials)
-        changing["Content-Length"] = str(len(body))
-        headers: Any = {**self.headers, **changing}  # a plain dict, which botocore's session takes as well
-        return AWSPreparedRequest("POST", self.url, headers, body, stream_output=True)
-
-    def _signs_as_botocore(self, credentials: ReadOnlyCredentials) -> bool:
-        """Returns whether botocore would sign a request by the pattern in the same way."""
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
 
-        own = self.request({}, credentials)
-        given = {name: value for name, value in own.headers.items() if name not in ("Authorization", "Content-Length")}
-        signer = SigV4Auth(credentials, self.scope.service, self.scope.region)
-        asked = AWSRequest("POST", self.url, given, own.body)
-        asked.context["timestamp"] = own.headers["X-Amz-Date"]
-        signature = signer.signature(signer.string_to_sign(asked, signer.canonical_request(asked)), asked)
-        return bool(own.headers["Authorization"].endswith(f", Signature={signature}"))
+        made = AWSRequest("POST", self.url, self.headers, json.dumps(parameters).encode())
+        SigV4Auth(credentials, self.service, self.region).add_auth(made)
+        return made.prepare()
 
 
 class RepeatedCalls:
@@ -184,8 +149,7 @@ class RepeatedCalls:
         finally:
             CALL.reset(token)
         if under_way.sent is not None and self._credentials is not None and time.monotonic() >= self._rests_until:
-            with suppress(Exception):  # the call is done: what prevents a pattern is the next call's matter
-                self._pattern = Pattern.of(under_way.sent, parameters, self._credentials.get_frozen_credentials())
+            self._pattern = Pattern.of(under_way.sent, parameters)
         return body
 
 

@@ -20,7 +20,7 @@ from botocore.session import Session
 
 from kainite.aws.clients import client
 from kainite.aws.foreign_replies import ForeignReplyError
-from kainite.aws.repeated_calls import Pattern, RepeatedCalls
+from kainite.aws.repeated_calls import RepeatedCalls
 from kainite.kinesis.client import StreamClient
 from kainite.settings import AwsSettings
 from support.http_double import DoubleServer, JsonHandler
@@ -202,27 +202,6 @@ def test_credentials_are_renewed(server: DoubleServer) -> None:
     used = [headers["Authorization"].partition("=")[2].partition("/")[0] for headers, _ in Kinesis.asked]
     assert len(set(used)) == 3
     assert by_botocore() == [True, False, False]
-
-
-def test_botocore_makes_all_calls_where_it_signs_in_another_way(server: DoubleServer) -> None:
-    endpoint = f"{server.endpoint}/a/../b/"  # botocore signs the path in its shortest form
-    kinesis = client("kinesis", AwsSettings("us-east-1", kinesis_endpoint=endpoint, tries=1))
-    with _Closing(kinesis) as stream:
-        assert [stream.get_records(name, 10) for name in ("a", "b")] == [_answer("a"), _answer("b")]
-    assert by_botocore() == [True, True]
-
-
-def test_a_call_is_answered_where_its_request_cannot_become_a_pattern(
-    stream: StreamClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object) -> None:
-        raise RuntimeError("no credentials any more")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Pattern, "of", refused)
-        assert stream.get_records("a", 10) == _answer("a")
-    assert [stream.get_records(name, 10) for name in ("b", "c")] == [_answer("b"), _answer("c")]
-    assert by_botocore() == [True, True, False]
 
 
 def test_threads_get_their_own_replies(server: DoubleServer) -> None:
