@@ -140,10 +140,13 @@ class TablePlan(Generic[T]):
         """Returns the token if :meth:`exclusive` would add one only and it is quickly computed; otherwise None."""
         if self.unique or len(self.rows) != 1:
             return None
-        key = self.rows[0]
-        if delta.op is UPDATE and not key.columns.isdisjoint(delta.row):
-            return None
-        return key.token(delta.key)
+        key, image = self.rows[0], delta.key
+        if delta.op is UPDATE:
+            row = delta.row
+            for name in key.columns:
+                if name in row and (name not in image or image[name] != row[name]):
+                    return None
+        return key.token(image)
 
     def takers(self, delta: Delta) -> set[T]:
         """Returns the tokens of what a deleted row's parents write when they take it along (ON DELETE CASCADE)."""
