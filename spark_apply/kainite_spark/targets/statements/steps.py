@@ -304,7 +304,7 @@ def _raise(last: dict[str, _Place], tokens: Iterable[str], place: _Place) -> Non
 def _independent(deltas: Sequence[Delta], plans: Sequence[TablePlan[str]]) -> bool:
     """Returns whether no two deltas share a row or a unique value, and no delta makes the target change other rows."""
     if len({plan.family for plan in plans}) == len(deltas):
-        return not any([plan.acting and plan.acts(delta) for delta, plan in zip(deltas, plans, strict=True)])
+        return not [delta for delta, plan in zip(deltas, plans, strict=True) if plan.acting and plan.acts(delta)]
     seen: set[str] = set()
     given_up: set[str] = set()
     for delta, plan in zip(deltas, plans, strict=True):
