@@ -494,7 +494,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("layers", "kainite_spark.targets.statements.planner:conflict_layers",
              lambda _: lambda units, most=None: [units], 500, aim="one micro-batch"),
     Mutation("a fold keeps the first change's columns", "kainite_spark.targets.statements.net_effect:_merged",
-             lambda _: lambda head, later: replace(head, row=later.row), 500, aim="one micro-batch"),
+             lambda _: lambda columns, later: dict(later), 500, aim="one micro-batch"),
     Mutation("what ends a fold", "kainite_spark.targets.statements.net_effect:_Fold._close", answering(None), 500,
              aim="one micro-batch"),
     Mutation("steps", "kainite_spark.targets.statements.steps:Stepper.steps",

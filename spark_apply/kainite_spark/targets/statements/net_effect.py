@@ -347,7 +347,7 @@ class _Fold:
             return
         kept = self.kept[head.unit]
         one = kept[head.place]
-        head.merged = {**one.row, **row}
+        head.merged = _merged(one.row, row)
         kept[head.place] = Delta(one.table, one.op, one.key, head.merged, one.before, one.ordinal)
         self.heads.add(head.unit)
 
@@ -355,6 +355,10 @@ class _Fold:
         for token in tokens:
             if token is not None:
                 self._open.pop(token, None)
+
+
+def _merged(columns: Row, later: Row) -> dict[str, Json]:
+    return {**columns, **later}
 
 
 def _image(delta: Delta) -> Row:
