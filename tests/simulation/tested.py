@@ -572,8 +572,8 @@ TESTED: tuple[ShownByTest, ...] = (
             _patience_runs,
             "tests/kainite/worker/test_emit_budget.py::test_while_the_log_takes_nothing_only_one_shard_is_overdrawn"),
     # The order of units that are tried out of their turn.
-    _tested("delayed or refused waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
-            answering(False),
+    _tested("delayed or refused waits for earlier",
+            "kainite_spark.plan.waiting_units:WaitingUnits._waits_behind_another", answering(False),
             "tests/kainite_spark/plan/test_backlog.py"
             "::test_a_unit_that_was_not_tried_a_second_time_waits_for_those_before_it_that_were_found_blocked"),
     # Changes of a row that are made as one.
