@@ -16,8 +16,8 @@ in the transaction that changes a state.
   holding its deltas.
 * **A table is emptied** between ``begin`` and ``plan``, while it is *loading* without a point, on the session that
   holds the lock of the table's driver: a driver that is frozen keeps the lock, so that no other one has begun; one
-  whose session was ended can send nothing. The load of everything ends the sessions of such drivers before it empties tables
-  itself, and their tasks by their generation.
+  whose session was ended can send nothing. The load of everything ends the sessions of such drivers before it empties
+  tables itself, and their tasks by their generation.
 
 What a crash of the driver leaves, and what the next ``add`` or ``reload`` of the table does:
 

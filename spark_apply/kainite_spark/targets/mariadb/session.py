@@ -62,8 +62,8 @@ _TRIES = 3
 """Tries of a transaction while tables are altered, or get other triggers."""
 
 _Plan: TypeAlias = Callable[[Sequence[Unit], Collection[str]], Iterable[Statement]]
-"""Makes the statements of a transaction, given the units with the deltas that are to be applied, and the tables of which
-a change may fire a trigger."""
+"""Makes the statements of a transaction, given the units with the deltas that are to be applied, and the tables of
+which a change may fire a trigger."""
 
 
 class _OutdatedError(Exception):
