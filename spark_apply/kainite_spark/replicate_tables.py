@@ -23,9 +23,9 @@ from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_table import paired_table
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb
 from kainite.replicate.load_target import has_table, load_session, status_in
-from kainite.replicate.new_table import make_table, publish, source_table
+from kainite.replicate.new_table import making, publish, source_table
 from kainite.replicate.status import TableState
-from kainite.replicate.tables import ReplicaTable, TableName
+from kainite.replicate.tables import TableName
 from kainite.settings import Settings
 from kainite_spark.cli import stopping
 from kainite_spark.load.catch_up import CatchingUp
@@ -111,24 +111,8 @@ def _works(
     tables = [source_table(ends, _place(name)) for name in dict.fromkeys(names)]
     if not adds:
         return [_TableWork(table.place) for table in tables]
-    return [
-        _TableWork(table.place, _making(configured, ends, table), partial(publish, ends, table)) for table in tables
-    ]
-
-
-def _making(configured: Settings, ends: ReplicaEnds, table: ReplicaTable) -> Callable[[Any], None]:
-    """Returns what makes a table in the target; raises CatalogueError where that is known to be impossible."""
-    if not is_mariadb(ends.target):
-        return partial(make_table, ends=ends, table=table)
-    from kainite.replicate.mariadb_preparation import make_tables, table_written
-
-    statement = table_written(ends, table, preparation.target_catalogue(configured, ends))
-
-    def make(connection: Any) -> None:
-        if statement and not has_table(connection, table.place):
-            list(make_tables(connection, {table.full_name: statement}))
-
-    return make
+    catalogue = partial(preparation.target_catalogue, configured, ends)
+    return [_TableWork(table.place, making(ends, table, catalogue), partial(publish, ends, table)) for table in tables]
 
 
 def _check(target: LoadSession, log_partition: str, work: _TableWork, *, adds: bool) -> None:

@@ -1,4 +1,4 @@
-"""A live replica in MariaDB that follows a source of PostgreSQL or MariaDB: :mod:`support.live_replica`'s, and its looks."""
+"""A live replica in MariaDB of a PostgreSQL or MariaDB source, with the traffic and looks of ``live_replica.py``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ FOREIGN_KEYS: Final = """
 _STATE: Final = f"""
     SELECT n, (SELECT COUNT(*) FROM journal), (SELECT COALESCE(MAX(n), 0) FROM journal) FROM counter
     WHERE (SELECT state FROM kainite_load WHERE log_partition = '{LOG}') <> 'loading'"""
-TRAFFIC_TABLES: Final = ("account", "counter", "journal", "entry")
 
 
 @dataclass
@@ -67,9 +66,9 @@ class MariadbSides:
     Attributes:
         ends: both.
         source: the source of a load.
-        source_rows: asks the source.
+        source_rows: asks the source for rows.
+        in_source: executes statements in the source.
         runner: what runs the steps of the load of everything.
-        first: the number of transactions that the traffic's source had before its traffic.
     """
 
     ends: Any
@@ -98,9 +97,9 @@ class MariadbSides:
         return answers
 
     def differences(self, *tables: str) -> dict[str, tuple[int, int]]:
-        """Returns how many rows each side has that the other lacks."""
+        """Returns how many rows each side has that the other lacks; of all that Kainite has loaded without names."""
         found = {}
-        for table in tables or TRAFFIC_TABLES:
+        for table in tables or [name for (name,) in self.in_target("SELECT table_name FROM kainite_load_table")]:
             one = {tuple(map(str, row)) for row in self.source_rows(f"SELECT * FROM {table}")}
             other = {tuple(map(str, row)) for row in self.in_target(f"SELECT * FROM {table}")}
             if one != other:
@@ -146,7 +145,7 @@ class LiveMariadb(LiveReplica):
         eventually(lambda: self.applied(self.traffic.count))
         eventually(lambda: self.loading.differences() == {})
         eventually(lambda: self._told() == {})  # the log hears of it behind the target
-        assert self.loading.in_target(FOREIGN_KEYS) == [("entry_giver",)]
+        assert ("entry_giver",) in self.loading.in_target(FOREIGN_KEYS)
         assert self.loading.in_target("SELECT COUNT(*) FROM kainite_load_foreign_key") == [(0,)]
         assert self.loading.in_target("SELECT COUNT(*) FROM kainite_held_delta") == [(0,)]
         assert {table.state for table in self.loading.status().tables} == {"live"}

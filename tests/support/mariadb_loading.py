@@ -181,9 +181,7 @@ class MariadbFollower:
 
 
 @contextmanager
-def mariadb_following(
-    loading: MariadbLoading, on_truncate: OnTruncate = OnTruncate.FAIL
-) -> Iterator[MariadbFollower]:
+def mariadb_following(loading: MariadbLoading, on_truncate: OnTruncate = OnTruncate.FAIL) -> Iterator[MariadbFollower]:
     """Gives an extraction and an apply job, in this process."""
     made = MariadbFollower(loading, on_truncate)
     try:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from kainite.capture.places import commit_place_of
 from kainite.replicate.table_ledger import OwnLoadState
-from kainite.replicate.tables import TableName
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
 from kainite_spark.targets.contract import Unit
+
+if TYPE_CHECKING:  # whose module needs PostgreSQL's driver
+    from kainite.replicate.tables import TableName
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.held_deltas import NewUnits
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.postgresql.claims import claim_of
-from kainite_spark.targets.held_deltas import NewUnits
 from kainite_spark.targets.postgresql.session import PostgresSession
 from kainite_spark.targets.postgresql.target import PostgresTarget
 
