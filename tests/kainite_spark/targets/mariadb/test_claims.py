@@ -18,6 +18,8 @@ from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.mariadb.claims import UnitsClaim
+from kainite_spark.targets.mariadb.loaded_positions import LoadedPositions
 from kainite_spark.targets.mariadb.session import MariadbSession
 from kainite_spark.targets.opening import open_target
 from support.mariadb_server import run_script
@@ -96,11 +98,12 @@ def test_a_session_that_knew_the_tables_before_holds_and_writes_as_they_are_now(
 def test_states_do_not_change_under_a_transaction_that_has_read_them(
     target: pymysql.connections.Connection, session: MariadbSession, mariadb: str
 ) -> None:
-    """Holds a unit up at a row that another session has, behind the look at the states."""
-    del session
-    with closing(connect(mariadb)) as task, task.cursor() as cursor:
+    del session  # it has made the fence
+    catalogue = reflect(mariadb)
+    claim = UnitsClaim(FENCE, [unit(1)], LoadedPositions(catalogue))
+    with closing(connect(mariadb)) as task:
         task.begin()
-        cursor.execute("SELECT tables FROM kainite_fence LOCK IN SHARE MODE")
+        claim.take(task)
         target.query("SET SESSION innodb_lock_wait_timeout = 0")
         with pytest.raises(pymysql.OperationalError, match="1205"):
             set_loading(target)
