@@ -120,7 +120,8 @@ def test_one_makes_or_drops_foreign_keys_at_a_time(
 ) -> None:
     monkeypatch.setattr(mariadb_table_ledger, "FOREIGN_KEYS_WAIT_S", 0)
     with closing(connect(mariadb)) as other, foreign_keys_alone(other, LOG):
-        told = f"session {other.thread_id()} has dropped or made foreign keys"
+        [(holder,)] = rows_of(other, "SELECT CONNECTION_ID()")
+        told = f"session {holder} has dropped or made foreign keys"
         with pytest.raises(TargetUnavailableError, match=told), foreign_keys_alone(target, LOG):
             pass
         with foreign_keys_alone(target, "log/1"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pymysql
@@ -130,12 +130,13 @@ def test_a_driver_that_another_one_has_shut_out_changes_nothing(
     execute(target, "INSERT INTO item VALUES (7)")
     other = MariadbTableLoad(target, LOG, (one_step(target)[0].schema, "item"))
     other.steps.go_on()
-    for late in (
+    late: list[Callable[[], None]] = [
         lambda: load.plan(POINT, []), lambda: load.enter(OwnLoadState.FAILED, "late"), load.steps.seen,
         load.go_live, load.steps.finish,
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for one in late:
         with pytest.raises(TargetFencedError):
-            late()
+            one()
     assert rows_of(target, "SELECT id FROM item") == [(7,)]
     assert other.found() == OwnLoad(OwnLoadState.LOADING, 4711, None, None)
 
