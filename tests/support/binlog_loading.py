@@ -27,8 +27,7 @@ from kainite_spark.load.binlog_copy import BinlogCopySource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.snapshot_readers import SnapshotReaders
-from kainite_spark.targets.opening import open_target
-from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
+from kainite_spark.targets.opening import open_stops, open_target
 from support.apply_world import World
 from support.carried_records import CarriedRecords
 from support.mariadb_source import Extraction, execute, here, rows
@@ -126,7 +125,7 @@ class Following:
         self._extraction = Extraction(self._url, self._offsets.load().start, **options)
         self.store = MemoryStore()
         self._world = World(self.store, loading.ends.target, create=False, apply=apply)
-        self._world.stops = PostgresStopRequests(loading.ends.target, LOG)
+        self._world.stops = open_stops(loading.ends.target, LOG)
         self._records = CarriedRecords(self._world)
 
     def catch_up(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pymysql
 
-from kainite.base.errors import CatalogueError, TargetError, TargetFencedError, TargetUnavailableError
+from kainite.base.errors import CatalogueError, TargetError, TargetFencedError
 from kainite.capture.mysql.snapshot_tables import backticked
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.replicate import mariadb_ledger as ledger
@@ -19,7 +19,7 @@ from kainite.replicate.ledger import LoadState, LoadStep, encoded
 from kainite.replicate.load_ledger import FoundLoad, PlacedTable, source_name
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.connection import connect
-from kainite.targets.mariadb.rows import NO_TABLE, line_of, rows_if_there, rows_of
+from kainite.targets.mariadb.rows import NO_TABLE, as_target_error, rows_if_there, rows_of
 
 LOCK_WAIT_S: Final = 30
 """Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
@@ -36,12 +36,9 @@ _STEPS_AT_ONCE: Final = 200
 @contextmanager
 def mariadb_session(url: str) -> Iterator[pymysql.connections.Connection]:
     """Connects to the target, in autocommit mode; raises TargetUnavailableError for any error of the connection."""
-    try:
-        with closing(connect(url, silent=None)) as connection:
-            connection.query(_WAIT)
-            yield connection
-    except pymysql.Error as error:
-        raise TargetUnavailableError(f"the target: {line_of(error)}") from None
+    with as_target_error(), closing(connect(url, silent=None)) as connection:
+        connection.query(_WAIT)
+        yield connection
 
 
 def found_mariadb_load(connection: pymysql.connections.Connection, log_partition: str) -> FoundLoad | None:

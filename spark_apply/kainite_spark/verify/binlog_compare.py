@@ -14,6 +14,7 @@ from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_ends_compared import binlog_tables_to_compare
 from kainite.replicate.binlog_points import BinlogPoints
 from kainite.replicate.page_ranges import MOST_PAGES
+from kainite.replicate.point_target import PostgresPointTarget
 from kainite.replicate.row_merge import RowDifference
 from kainite.replicate.same_point import SamePoint
 from kainite.replicate.verify_report import RowReport
@@ -52,8 +53,9 @@ class _BinlogPlan:
     points: BinlogPoints
 
     @property
-    def locked(self) -> Sequence[str]:
-        return [part.sql for table in self.tables for part in table.target.parts]
+    def target(self) -> PostgresPointTarget:
+        locked = [part.sql for table in self.tables for part in table.target.parts]
+        return PostgresPointTarget(self.points.ends.target, self.points.ends.log_partition, locked)
 
     def at(self, point: SamePoint, ready: Sequence[int], catalogue: Catalogue, most_rows: int) -> _BinlogComparison:
         tables = tuple(self.tables[place] for place in ready)
