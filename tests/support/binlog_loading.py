@@ -17,6 +17,7 @@ from kainite.capture.mysql.extractor import BinlogReading
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.ends import is_mariadb
 from kainite.replicate.load_ledger import FoundLoad, found_load
 from kainite.replicate.status import ReplicaStatus, status_of
 from kainite.settings import ApplySettings, ExtractOffsets
@@ -70,6 +71,10 @@ class BinlogLoading:
         execute(self.ends.source.url, *statements)
 
     def in_target(self, *statements: str) -> list[Any]:
+        """Executes statements; returns the rows of the last one of a PostgreSQL target."""
+        if is_mariadb(self.ends.target):
+            execute(self.ends.target, *statements)
+            return []
         return run(self.ends.target, *statements)
 
     def differences(self, *tables: str) -> dict[str, tuple[int, int]]:
@@ -100,7 +105,10 @@ def binlog_loading(
         options: how the source is read.
     """
     execute(source, *in_source)
-    run(target, *in_target)
+    if is_mariadb(target):
+        execute(target, *in_target)
+    else:
+        run(target, *in_target)
     offsets = OffsetFile(folder / "offset", "stream", ExtractOffsets.KAINITE)
     offsets.create(Place(here(source)))
     yield BinlogLoading(BinlogEnds(BinlogReading(source, **options), target, LOG, offsets))
