@@ -21,7 +21,7 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.operations.carrying_out import Operations
 from kainite.replicate.repaired_rows import to_repair
 from kainite.replicate.replica_facts import read_replica
-from kainite.replicate.verify_ledger import NO_OUTCOME, VerifyLedger
+from kainite.replicate.verify_ledger import NO_OUTCOME, VerifyLedger, first_row
 from kainite.settings import Settings
 from kainite_spark.verify.job import VerifyProgress
 from kainite_spark.verify.runners import ThreadItems
@@ -83,8 +83,10 @@ def test_the_session_with_the_target_ends_with_the_comparison(
         found = comparison(configured(source, postgres, tmp_path), opened)
         assert set(found.catalogue.tables) == {"account", "line"}
         assert (found.ends.source, found.ends.log_partition) == (source, LOG)
-        assert found.connection.execute("SELECT current_setting('application_name')").fetchone() == ("kainite verify",)
-    assert found.connection.closed
+        told = first_row(found.connection, "SELECT current_setting('application_name')")
+        assert told == ("kainite verify",)
+    with pytest.raises(psycopg.OperationalError, match="closed"):
+        first_row(found.connection, "SELECT 1")
 
 
 def test_rows_are_compared_and_repaired_in_the_named_tables_alone(
@@ -137,9 +139,9 @@ def test_a_mariadb_source_is_compared_and_never_repaired(
         options = {"extractorName": f"{BINLOG_PROGRAM} --source {url!r}", "extractorOffsetFile": "offset"}
         made = configured(NOWHERE, postgres, tmp_path, streamName="stream", **options)
         world.in_source("INSERT INTO account VALUES (1, 'one'), (2, 'two')")
+        with ExitStack() as first:
+            assert comparison(made, first).run(10).verdict == "equal"
         found = comparison(made, opened)
-        assert found.run(10).verdict == "equal"
-        found.connection.close()  # which holds the comparisons' lock
         world.in_target("UPDATE account SET owner = 'else' WHERE id = 2")
         report = repeated(made).compare()
         assert (report.verdict, report.tables[0].changed) == ("different", 1)
