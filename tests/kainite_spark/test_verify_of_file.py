@@ -122,7 +122,7 @@ def test_two_comparisons_of_a_log_exclude_each_other(source: SourceSlot, postgre
             repeated(configured(source, postgres, tmp_path)).compare()
 
 
-def test_a_mariadb_source_is_compared_and_never_repaired(
+def test_a_mariadb_source_is_compared_and_its_replica_repaired(
     mariadb_source_server: str, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(same_place, "has_xa", lambda _: False)  # other tests of the server may have
@@ -143,8 +143,11 @@ def test_a_mariadb_source_is_compared_and_never_repaired(
         world.in_target("UPDATE account SET owner = 'else' WHERE id = 2")
         report = repeated(made).compare()
         assert (report.verdict, report.tables[0].changed) == ("different", 1)
-        with pytest.raises(SettingsError, match="load the tables anew"):
-            found.repairable()
+        monkeypatch.setattr(Operations, "log", property(lambda _: (follower.store, "0")))
+        with ExitStack() as again:
+            one = comparison(made, again, "account")
+            outcome = one.repair(to_repair(one.run(10)), "by hand")
+            assert (outcome.rows, outcome.status, one.run(10).verdict) == (1, "committed", "equal")
         assert repeated(made).age() is not None
 
 

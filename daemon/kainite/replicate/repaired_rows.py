@@ -7,7 +7,7 @@ key may be equal to another one that the source tells apart (``citext``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import psycopg
@@ -71,7 +71,12 @@ def read_deltas(
         session.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
         session.execute(_SETTINGS.encode())
         found = [_delta(session, tables[row.table], row) for row in rows]
-    found.sort(key=lambda delta: delta.op is not Operation.DELETE)
+    return in_order(found)
+
+
+def in_order(deltas: Iterable[Delta]) -> tuple[Delta, ...]:
+    """Returns a repair's deltas, deletes first, each with its place."""
+    found = sorted(deltas, key=lambda delta: delta.op is not Operation.DELETE)
     return tuple(replace(delta, ordinal=place) for place, delta in enumerate(found))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -46,6 +47,7 @@ from kainite_spark.load.snapshot_readers import SnapshotReaders
 from kainite_spark.targets.opening import open_target
 from support.apply_world import World
 from support.carried_records import CarriedRecords
+from support.load_processes import Drivers, drivers
 from support.mariadb_loading import load_into_mariadb, mariadb_target
 from support.mariadb_server import rows_of, run_script
 from support.mariadb_source import Extraction, execute, here, source_database
@@ -117,6 +119,14 @@ class FollowedTarget:
         records = CarriedRecords(self.world)
         with self.world.living(lambda: records.log(self.extract()), *EXPECTED):
             yield
+
+    @contextmanager
+    def drivers(self) -> Iterator[Drivers]:
+        """Gives a process that forks cut-overs."""
+        ends = self.source.ends
+        assert isinstance(ends, (ReplicaEnds, BinlogEnds))
+        with drivers(ends, partial(read_standing, self.world.store, "0"), lambda: None) as made:
+            yield made
 
     def cut_over(
         self, tell: Callable[[str, LogStanding], None] = lambda *_: None, wait: float = 60.0
@@ -249,10 +259,10 @@ def test_a_replica_that_was_taken_back_goes_on(replica: FollowedTarget) -> None:
 
 def test_who_still_writes_is_named_and_the_target_stays_a_replica(replica: FollowedTarget) -> None:
     write = partial(replica.write, "INSERT INTO line (item_id) VALUES (7)")
-    with pytest.raises(SourceError, match="somebody (still )?writes in the source.*line"):
+    with pytest.raises(SourceError, match=r"somebody (still )?writes in the source.*line"):
         replica.cut_over(lambda *_: write())  # nobody applies yet, so that it waits
     assert replica.state() is LoadState.LIVE
-    with pytest.raises(TargetError, match="not everything up to .* is applied: the log does not have it yet"):
+    with pytest.raises(TargetError, match=r"not everything up to .* is applied: the log does not have it yet"):
         replica.cut_over(wait=0.01)
     with replica.living():
         assert replica.cut_over() is not None
@@ -299,6 +309,42 @@ def test_a_cut_over_that_was_killed_is_started_again(
     assert rows_of(replica.url, "SELECT auto_increment FROM information_schema.tables WHERE table_name = 'item' AND"
                    " table_schema = DATABASE()") == [(8,)]  # fmt: skip
     assert replica.state() is LoadState.CUT_OVER
+
+
+def strike(replica: FollowedTarget, made: Drivers, place: int) -> bool:
+    """Cuts over by a process that is killed before a round trip, and once more; tells whether it was killed."""
+    replica.write(*WRITES)
+    ended = made.drive("cutover", place=place)
+    if ended.killed:
+        again = made.drive("cutover")
+        assert not again.killed
+        assert not again.error or "not live, so it cannot be cut over" in again.error, (place, again.error)
+    else:
+        assert not ended.error, place
+    assert replica.state() is LoadState.CUT_OVER
+    counter = rows_of(replica.url, "SELECT auto_increment FROM information_schema.tables WHERE table_name = 'item' AND"
+                      " table_schema = DATABASE()")  # fmt: skip
+    latest = rows_of(replica.url, "SELECT count(*), max(id) FROM item")
+    assert counter[0][0] == latest[0][1] + 4, place  # one that was deleted, and two that were rolled back
+    assert replica.undone() is not None
+    return ended.killed
+
+
+@pytest.mark.timeout(300)
+def test_a_process_that_cuts_over_is_killed(replica: FollowedTarget) -> None:
+    with replica.living(), replica.drivers() as made:
+        for place in (12, 30, 45, 60):
+            assert strike(replica, made, place), place
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_process_that_cuts_over_is_killed_at_every_round_trip(replica: FollowedTarget) -> None:
+    with replica.living(), replica.drivers() as made:
+        for place in itertools.count():
+            if not strike(replica, made, place):
+                break
+    assert place > 60
 
 
 def test_a_cut_over_leaves_the_apply_job_of_another_log_in_the_same_database_at_work(
