@@ -50,7 +50,7 @@ def test_a_load_is_told_from_its_beginning_to_its_cut_over(mariadb: str, tmp_pat
             ("shop.b", "failed", 0), ("shop.a", "loading", 5)
         ]  # fmt: skip
         [check] = replica_checks(found, "shop.properties")
-        assert (check.level, "table shop.b failed: too long" in check.text) == (Level.DEGRADED, True)
+        assert (check.level, "table shop.b failed: too long" in check.cause) == (Level.DEGRADED, True)
         rows_of(connection, "UPDATE kainite_load_step SET done_at = NOW()")
         made.finish()
         assert [(one.state, one.is_live) for one in ask().tables] == [("live", True), ("live", True)]

@@ -381,6 +381,34 @@ def test_a_counter_that_does_not_fit_its_column_is_in_the_way(replica: FollowedT
         replica.source.sequences.set_forward()
 
 
+def test_the_way_back_is_a_stream_of_the_targets_binlog(
+    source: SourceSlot, mariadb_source_server: str, tmp_path: Path
+) -> None:
+    """B, whose server has a binlog, is written after the cut-over, and the old source follows it."""
+    with ExitStack() as opened:
+        url = opened.enter_context(mariadb_target(mariadb_source_server, *INTO))
+        replica = opened.enter_context(of_postgresql(source, url, opened))
+        replica.load()
+        opened.callback(replica.world.target.close)
+        with replica.living():
+            assert replica.cut_over() is not None
+        assert replica.undone() == CutOverUndone(0)  # nobody has written
+        with replica.living():
+            assert replica.cut_over() is not None
+        run_script(url, "DO 0; INSERT INTO item (name) VALUES ('mine'); DELETE FROM item WHERE id = 1")
+        run(source.url, "DROP TRIGGER loud ON item")  # targetTriggers = off does that
+        with closing(Extraction(url, back := here(url), tables=("item", "line"))) as extraction:
+            assert back["number"] == 0
+            run_script(url, "UPDATE item SET name = 'changed' WHERE id = 2; INSERT INTO line VALUES (7, 2)")
+            old = World(MemoryStore(), source.url, ledger="back/0", create=False)
+            opened.callback(old.target.close)
+            CarriedRecords(old).log(extraction.quiet())
+            old.apply()
+        assert run(source.url, "SELECT name FROM item WHERE id = 2") == [("changed",)]
+        assert run(source.url, "SELECT id, item_id FROM line") == [(7, 2)]
+        assert replica.undone() == CutOverUndone(4)
+
+
 def test_a_stop_leaves_the_replica_as_it_was(replica: FollowedTarget) -> None:
     stop = threading.Event()
     stop.set()
