@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Final
 
 from kainite.base.errors import SettingsError
-from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.cli.terminal import say
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
@@ -20,8 +19,12 @@ from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds, is_mariadb
 from kainite.replicate.ends_compared import tables_to_compare
 from kainite.replicate.load_target import load_session
+from kainite.replicate.paired_ends import paired_tables_to_compare
+from kainite.replicate.paired_rows import PairedRows
 from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.repair import Repair, RepairOutcome
+from kainite.replicate.repair_source import BinlogRepairs, PostgresRepairs, RepairSource
+from kainite.replicate.repaired_rows import alone
 from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.verify_ledger import VerifyLedger, VerifySession, latest_outcome
 from kainite.replicate.verify_report import RowReport, VerifyReport
@@ -92,31 +95,29 @@ class FileComparison:
             return RowCompareSource(self.ends)
         return PostgresCompareSource(self.ends, self.runners.of)
 
-    def repairable(self) -> ReplicaEnds:
-        """Returns source and target; raises SettingsError where no row can be repaired."""
-        if isinstance(self.ends, BinlogEnds):
-            raise SettingsError(
-                f"{self.configured.path}: --repair takes PostgreSQL sources alone: from MariaDB load the tables anew"
-                " (kainite replicate load --anew)"
-            )
-        if is_mariadb(self.ends.target):
-            raise SettingsError(
-                f"{self.configured.path}: --repair takes PostgreSQL targets alone: into MariaDB load the tables anew"
-                " (kainite replicate load --anew)"
-            )
-        return self.ends
-
     def repair(self, rows: Sequence[RowReport], why: str) -> RepairOutcome:
-        ends = self.repairable()
         operations, told = Operations(self.configured), _Told()
         store, partition = operations.log
-        tables = {table.name: table for table in tables_to_compare(ends, self.tables)[0]}
         repair = Repair(
-            ends, store, partition, tables, self.catalogue,
+            self._repairs, store, partition, self.catalogue,
             lambda asked: operations.carry_out(asked, this_person(), why, timeout=self.wait),
-            self.wait, LOCK_WAIT_S, self.stop, lambda doing: told.look(VerifyProgress(doing)),
+            self.wait, self.stop, lambda doing: told.look(VerifyProgress(doing)),
         )  # fmt: skip
         return repair.run(rows)
+
+    @property
+    def _repairs(self) -> RepairSource:
+        if isinstance(self.ends, BinlogEnds):
+            return BinlogRepairs(self.ends, self._pairs)
+        if is_mariadb(self.ends.target):
+            pairs = self._pairs
+            return PostgresRepairs(self.ends, {name: alone(pair) for name, pair in pairs.items()}, pairs)
+        return PostgresRepairs(self.ends, {table.name: table for table in tables_to_compare(self.ends, self.tables)[0]})
+
+    @property
+    def _pairs(self) -> dict[str, PairedRows]:
+        found = paired_tables_to_compare(self.ends, self.catalogue, self.tables)
+        return {table.name: table for table in found.tables}
 
 
 def _check_sessions(ends: ReplicaEnds | BinlogEnds) -> None:

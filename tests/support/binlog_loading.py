@@ -141,6 +141,11 @@ class Following:
         self._bring(self._extraction.quiet())
         return int(self._extraction.offset["number"])
 
+    @property
+    def number(self) -> int:
+        """Returns the number of the last transaction that is in the log."""
+        return int(self._offsets.load().start["number"])
+
     @contextmanager
     def living(self, *expected: type[Exception]) -> Iterator[None]:
         """Lets extractor, log and apply job run on threads meanwhile; they may end by the expected errors."""

@@ -17,16 +17,21 @@ from typing import Any, Final
 
 import msgspec
 import psycopg
+import pymysql
 
 from kainite.base.errors import KainiteError
 from kainite.replicate import keeper
 from kainite.replicate.applied_point import LogStanding
+from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.ends import is_mariadb
 from kainite.replicate.new_table import make_table, publish, source_table
 from kainite.settings import ApplySettings
+from kainite.uow.catalogue.reflection import reflect
 from kainite_spark.load.binlog_copy import BinlogCopySource
 from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.cutover import CutOver
-from kainite_spark.load.cutover_source import PostgresCutOverSource
+from kainite_spark.load.cutover_sequences import sequences_between
+from kainite_spark.load.cutover_source import BinlogCutOverSource, PostgresCutOverSource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.snapshot_readers import SnapshotReaders
 from kainite_spark.load.table_job import TableLoadJob
@@ -37,6 +42,7 @@ from support.load_processes import FOR_EVER, Drive, Driven, Question, Victim
 from support.replicas import tables_of
 
 _ROUND_TRIP: Final = psycopg.Connection.wait
+_COMMAND: Final[Any] = getattr(pymysql.connections.Connection, "_execute_command")  # noqa: B009
 
 
 class _Strikes:
@@ -46,19 +52,36 @@ class _Strikes:
         place: the round trip, from 0.
         strike: strikes; tells whether it has met somebody.
         counts: tells whether a round trip counts.
+        mariadb: whether those to MariaDB count, too.
     """
 
-    def __init__(self, place: int, strike: Callable[[], bool], counts: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        place: int,
+        strike: Callable[[], bool],
+        counts: Callable[[], bool] = lambda: True,
+        *,
+        mariadb: bool = False,
+    ) -> None:
         self.trips = 0
         self.struck = False
 
-        def wait(connection: psycopg.Connection, *values: Any, **named: Any) -> Any:
+        def trip() -> None:
             if self.trips >= place and not self.struck and counts():
                 self.struck = strike()
             self.trips += counts()
+
+        def wait(connection: psycopg.Connection, *values: Any, **named: Any) -> Any:
+            trip()
             return _ROUND_TRIP(connection, *values, **named)
 
+        def command(connection: pymysql.connections.Connection, *values: Any) -> Any:
+            trip()
+            return _COMMAND(connection, *values)
+
         setattr(psycopg.Connection, "wait", wait)  # noqa: B010
+        if mariadb:
+            setattr(pymysql.connections.Connection, "_execute_command", command)  # noqa: B010
 
 
 class _Keepers:
@@ -149,7 +172,7 @@ def _driven(work: Drive) -> Driven:
     keepers = _Keepers(doomed=work.victim is Victim.KEEPER and work.place == 0)
     match work.victim:
         case Victim.DRIVER:
-            strikes = _Strikes(work.place, _kill_me)
+            strikes = _Strikes(work.place, _kill_me, mariadb=is_mariadb(work.target))
         case Victim.KEEPER:
             strikes = _Strikes(work.place or FOR_EVER, keepers.kill, keepers.there_are)
         case _:
@@ -199,7 +222,12 @@ def _load_table(work: Drive, steps: _ForkedSteps) -> None:
 
 
 def _cut_over(work: Drive, _: _ForkedSteps) -> None:
-    CutOver(PostgresCutOverSource(work.ends), _ask, threading.Event(), lambda *_: None, 60.0).run()
+    ends = work.binlog_ends if work.offsets else work.ends
+    sequences = sequences_between(ends, reflect(work.target))
+    source = (
+        BinlogCutOverSource(ends, sequences) if isinstance(ends, BinlogEnds) else PostgresCutOverSource(ends, sequences)
+    )
+    CutOver(source, _ask, threading.Event(), lambda *_: None, 60.0).run()
 
 
 def _ask(lsn: int) -> LogStanding:

@@ -194,7 +194,7 @@ def _padded_bytes(text: str) -> str:
 
 
 def _bits(text: str) -> str:
-    return text.lstrip("0")
+    return text.lstrip("0") or "0"
 
 
 def _document(text: str) -> str:

@@ -212,6 +212,7 @@ class MariadbSession:
                 if self._gid is not None:
                     sent.hold(self._gid)
                 for statement in planned(new, hooked):
+                    self._triggers.check(statement.shape.table)
                     sent.add(statement)
                 sent.flush()
             self._check_present(connection, sent.written)
