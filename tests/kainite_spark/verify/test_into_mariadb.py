@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import random
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from typing import Any, Final, Protocol
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import psycopg
 import pytest
@@ -22,7 +28,9 @@ from support.comparisons import compared_by
 from support.mariadb_loading import MariadbFollower, mariadb_following, mariadb_loading
 from support.mariadb_server import rows_of
 from support.mariadb_source import execute, session, source_database
+from support.mariadb_values import types
 from support.replicas import run
+from support.waiting import eventually
 
 POSTGRESQL: Final = (
     "CREATE TABLE customer (id int PRIMARY KEY, name text, balance numeric(12,4), since timestamptz(3), note bytea,"
@@ -107,11 +115,49 @@ DAMAGES: Final = {
 }
 
 
-class Follower(Protocol):
-    """What brings the source's transactions to the target."""
+Pairs: TypeAlias = Sequence[tuple[str, str, Sequence[str]]]
+"""Types of a column in the source and in the target, and values."""
 
-    def failed(self) -> dict[str, str]:
-        """Returns the units that are not committed, with their causes."""
+OF_POSTGRESQL: Final[Pairs] = (
+    ("bigint", "BIGINT", ["-9223372036854775808", "0"]), ("oid", "INT UNSIGNED", ["4294967295"]),
+    ("smallint", "SMALLINT", ["-32768"]), ("boolean", "BOOLEAN", ["true", "false"]), ("boolean", "TEXT", ["true"]),
+    ("boolean", "BIT(1)", ["true", "false"]), ("numeric(38,10)", "DECIMAL(38,10)",
+     ["-12345678901234567890.0123456789", "0", "1.5"]), ("numeric", "DECIMAL(65,30)", ["0.1", "1.50"]),
+    ("numeric", "DOUBLE", ["0.1", "1e30"]), ("numeric", "LONGTEXT", ["0.10"]), ("int", "DECIMAL(12,2)", ["-7"]),
+    ("real", "FLOAT", ["0.1", "3.4028235e38", "'-0'", "16777217", "123456789", "'1.17549435e-38'"]),
+    ("real", "DOUBLE", ["0.1"]), ("float8", "DOUBLE", ["0.30000000000000004", "1e308", "'-0'", "1e15", "1e16", "0.0001",
+     "123456789012345680", "'2.2250738585072014e-308'"]), ("float8", "TEXT", ["1e30"]),
+    ("text", "LONGTEXT", ["E'ä\\\\x\\t\\n\\r𝄞'", "''", "' a '"]), ("varchar(5)", "VARCHAR(5)", ["'€ä'", "'a  '"]),
+    ("char(5)", "CHAR(5)", ["'a'", "'bcdef'"]), ("char(5)", "VARCHAR(5)", ["'a'"]),
+    ("text", "CHAR(9)", ["'a '", "'b'"]),
+    ("bytea", "LONGBLOB", ["'\\x00ff5c'", "''"]), ("bytea", "BINARY(4)", ["'\\x6100'", "'\\x0001'"]),
+    ("text", "BLOB", ["'ä'"]), ("date", "DATE", ["'2024-02-29'", "'9999-12-31'", "'1000-01-01'"]),
+    ("timestamp", "DATETIME(6)", ["'2024-02-29 23:59:59.987654'", "'9999-12-31 23:59:59.999999'", "'2024-01-01'"]),
+    ("timestamptz", "DATETIME(6)", ["'2024-02-29 01:00:00.5+05'"]), ("timestamp", "DATE", ["'2024-02-29'"]),
+    ("timestamptz", "TIMESTAMP(6) NULL", ["'2024-02-29 01:00:00.5+05'"]), ("date", "DATETIME", ["'2024-02-29'"]),
+    ("time", "TIME(6)", ["'10:00:00.5'", "'24:00:00'", "'00:00:00'"]), ("interval", "LONGTEXT", ["'1 day 2 hours'"]),
+    ("json", "JSON", ["'{ \"a\":  1.50}'"]), ("jsonb", "JSON", ["'{\"b\":1,\"a\":[1e2]}'", "'\"x\"'"]),
+    ("uuid", "UUID", ["'11223344-5566-4788-99AA-bbccddeeff00'"]),
+    ("uuid", "CHAR(36)", ["'11223344-5566-4788-99AA-bbccddeeff00'"]),
+    ("bit(10)", "BIT(10)", ["B'1000000001'", "B'0000000000'"]), ("bit(64)", "BIT(64)", [f"B'{'1' * 64}'"]),
+    ("inet", "INET4", ["'1.2.3.4'"]), ("inet", "INET6", ["'fe80::1'"]), ("int[]", "LONGTEXT", ["'{1,NULL}'"]),
+    ("timetz", "VARCHAR(30)", ["'10:00:00+02'"]),
+)  # fmt: skip
+OF_MARIADB: Final[Pairs] = (
+    ("FLOAT", "DOUBLE", ["0.1"]), ("DECIMAL(10,2)", "DECIMAL(12,4)", ["1.5", "-0.01"]), ("YEAR", "INT", ["2024", "0"]),
+    ("DATETIME(3)", "DATETIME(6)", ["'2024-02-29 01:00:00.5'", "'0000-00-00'"]), ("DATE", "DATETIME", ["'2024-02-29'"]),
+    ("TIMESTAMP(2) NULL", "DATETIME(6)", ["'2024-01-01 01:02:03.1'", "'0000-00-00 00:00:00'"]),
+    ("VARCHAR(5)", "CHAR(5)", ["'a '"]), ("CHAR(5)", "VARCHAR(5)", ["'a '"]),
+    ("VARBINARY(4)", "BINARY(4)", ["X'6100'"]),
+    ("BINARY(4)", "VARBINARY(4)", ["X'6100'"]), ("BIT(4)", "BIT(8)", ["b'0101'", "0"]),
+    ("TINYINT(1)", "INT", ["1", "2"]),
+    ("ENUM('a','b')", "VARCHAR(3)", ["'b'"]), ("SET('a','b')", "TEXT", ["'a,b'", "''"]),
+    ("INET4", "VARCHAR(20)", ["'1.2.3.4'"]),
+    ("CHAR(36)", "UUID", ["'11223344-5566-4788-99AA-BBCCDDEEFF00'"]), ("INT(5) ZEROFILL", "INT UNSIGNED", ["42"]),
+    ("INT", "FLOAT", ["16777216"]), ("FLOAT", "DECIMAL(20,5)", ["0.5"]), ("TEXT", "VARBINARY(9)", ["'ä'"]),
+    ("TIME(2)", "TIME(6)", ["'-10:00:00.10'"]), ("LONGTEXT", "JSON", ["'{ \"a\":  1.50}'"]),
+    ("VARCHAR(9) CHARACTER SET latin1", "VARCHAR(9) CHARACTER SET utf8mb4", ["'€ä'"]),
+)  # fmt: skip
 
 
 class World:
@@ -160,10 +206,13 @@ class World:
 
 
 @contextmanager
-def from_postgresql(request: pytest.FixtureRequest) -> Iterator[World]:
+def from_postgresql(
+    request: pytest.FixtureRequest, ours: Sequence[str] = (), theirs: Sequence[str] = ()
+) -> Iterator[World]:
+    """Gives a replica of PostgreSQL, with more tables of its source and of its target."""
     source, server = request.getfixturevalue("source"), request.getfixturevalue("mariadb_server")
     with (
-        mariadb_loading(source, server, POSTGRESQL, FROM_POSTGRESQL) as loading,
+        mariadb_loading(source, server, [*POSTGRESQL, *ours], [*FROM_POSTGRESQL, *theirs]) as loading,
         mariadb_following(loading) as follower,
         follower.living(),
     ):
@@ -171,11 +220,15 @@ def from_postgresql(request: pytest.FixtureRequest) -> Iterator[World]:
 
 
 @contextmanager
-def from_mariadb(request: pytest.FixtureRequest) -> Iterator[World]:
+def from_mariadb(
+    request: pytest.FixtureRequest, ours: Sequence[str] = (), theirs: Sequence[str] = ()
+) -> Iterator[World]:
+    """Gives a replica of MariaDB, with more tables of its source and of its target."""
+    folder = request.getfixturevalue("tmp_path")
     server, target = request.getfixturevalue("mariadb_source_server"), request.getfixturevalue("mariadb")
     with (
         source_database(server) as source,
-        binlog_loading(source, target, request.getfixturevalue("tmp_path"), MARIADB, FROM_MARIADB) as loading,
+        binlog_loading(source, target, folder, [*MARIADB, *ours], [*FROM_MARIADB, *theirs]) as loading,
         following(loading) as follower,
         follower.living(),
     ):
@@ -313,3 +366,126 @@ def test_nothing_is_found_while_both_sides_live(world: World) -> None:
 @pytest.mark.timeout(1200)
 def test_nothing_is_found_in_a_hundred_comparisons(world: World) -> None:
     compare_under_load(world, 100)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_a_value_of_each_type_is_what_the_target_has_made_of_it(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(same_place, "has_xa", lambda _: False)  # other tests of the server may have
+    pairs, zone = (
+        (OF_MARIADB, "SET time_zone = '+05:00'")
+        if kind == "mariadb"
+        else (OF_POSTGRESQL, "SET TIME ZONE 'Asia/Karachi'")
+    )
+    here, there = (", ".join(f"v{place} {pair[side]}" for place, pair in enumerate(pairs)) for side in (0, 1))
+    ours = [f"CREATE TABLE wide (id int PRIMARY KEY, {here})"]
+    theirs = [f"CREATE TABLE wide (id int PRIMARY KEY, {there}) COLLATE utf8mb4_nopad_bin"]
+    turns = range(max(len(values) for *_, values in pairs))
+    with SOURCES[kind](request, ours, theirs) as world:
+        for turn in turns:
+            row = ", ".join(values[turn % len(values)] for *_, values in pairs)
+            world.in_source(zone, f"INSERT INTO wide VALUES ({turn}, {row})")
+        report = world.compared(only=["wide"])
+        assert world.stuck() == []
+    assert [(row.key, row.columns, row.source, row.target) for row in report.rows] == []
+    assert (report.verdict, report.tables[0].rows_source) == ("equal", len(turns))
+
+
+def test_values_of_all_types_of_mariadb_are_equal_in_a_table_of_the_same_types(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(same_place, "has_xa", lambda _: False)  # other tests of the server may have
+    chance, known = random.Random(7), types()
+    parts = {f"types{first}": known[first : first + 15] for first in range(0, len(known), 15)}
+    made = [
+        f"CREATE TABLE {name} (id INT PRIMARY KEY, "
+        + ", ".join(f"v{place} {kind.type} NULL" for place, kind in enumerate(some))
+        + ") CHARACTER SET utf8mb4"
+        for name, some in parts.items()
+    ]
+    with from_mariadb(request, made, made) as world:
+        for name, some in parts.items():
+            rows = [f"({row}, {', '.join(kind.value(chance) for kind in some)})" for row in range(12)]
+            world.in_source("SET time_zone = '-08:00'", *(f"INSERT INTO {name} VALUES {row}" for row in rows))
+        report = world.compared(only=list(parts))
+        assert world.stuck() == []
+        assert [(row.table, row.key, row.columns, row.source, row.target) for row in report.rows] == []
+        assert (report.verdict, {table.rows_source for table in report.tables}) == ("equal", {12})
+
+
+def test_what_the_server_has_rounded_is_different(request: pytest.FixtureRequest) -> None:
+    ours = ["CREATE TABLE fine (id int PRIMARY KEY, v numeric, at timestamp(6), w float8, s time(6))"]
+    theirs = ["CREATE TABLE fine (id int PRIMARY KEY, v DECIMAL(9,2), at DATETIME(3), w FLOAT, s TIME)"]
+    with from_postgresql(request, ours, theirs) as world:
+        world.in_source("INSERT INTO fine VALUES (1, 1.255, '2024-01-01 00:00:00.0005', 0.123456789012, '10:00:00.5'),"
+                        " (2, 1.25, '2024-01-01 00:00:00.5', 0.5, '10:00:00')")  # fmt: skip
+        report = world.compared(only=["fine"])
+        assert world.stuck() == []
+    assert [(row.key, row.columns) for row in report.rows] == [({"id": "1"}, ("v", "at", "w", "s"))]
+    assert report.rows[0].target == ("1.26", "2024-01-01 00:00:00.000", "0.123457", "10:00:00")
+
+
+_CHILD = """
+import os, pickle, signal, sys
+from kainite_spark.verify.row_compare import RowCompareSource
+from support.comparisons import compared_by
+
+ends, sign, when = pickle.load(open(sys.argv[1], "rb"))
+sent = []
+
+def at(doing):
+    if not sent and doing.startswith(when):
+        sent.append(doing)
+        os.kill(os.getpid(), sign)
+
+report = compared_by(RowCompareSource(ends), look=lambda progress: at(progress.doing), before=lambda: at("before"))
+print(report.verdict)
+"""
+
+
+@contextmanager
+def comparing(ends: ReplicaEnds, folder: Path, sign: signal.Signals, when: str) -> Iterator[subprocess.Popen[str]]:
+    """Runs a comparison in a process that sends itself a signal once it does something."""
+    path = folder / "child"
+    path.write_bytes(pickle.dumps((ends, sign, when)))
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", _CHILD, str(path)], stdout=subprocess.PIPE, text=True, env=env
+    ) as made:
+        try:
+            yield made
+        finally:
+            made.kill()
+
+
+@pytest.mark.parametrize("when", ["before", "adding up", "waiting for the apply job to come to"])
+def test_a_comparison_that_is_killed_leaves_nothing(when: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with from_postgresql(request) as world:
+        world.in_source(*world.fill)
+        assert isinstance(world.ends, ReplicaEnds)
+        with comparing(world.ends, tmp_path, signal.SIGKILL, when) as child:
+            assert child.wait(120) == -signal.SIGKILL
+        held = (
+            "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON"
+            " p.id = t.trx_mysql_thread_id WHERE p.db = 'public' AND p.command = 'Sleep'"
+        )
+        eventually(lambda: world.in_target(held) == [(0,)])
+        eventually(lambda: world.in_target("SELECT state FROM kainite_verify") == [("over",)])
+        world.in_source("UPDATE customer SET name = 'later' WHERE id = 1")
+        eventually(lambda: world.in_target("SELECT name FROM customer WHERE id = 1") == [("later",)])
+        assert world.compared().verdict == "equal"
+
+
+def test_a_comparison_that_is_frozen_at_the_point_holds_the_apply_job_for_seconds_alone(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with from_postgresql(request) as world:
+        world.in_source(*world.fill)
+        assert isinstance(world.ends, ReplicaEnds)
+        with comparing(world.ends, tmp_path, signal.SIGSTOP, "waiting for the apply job to come to") as child:
+            assert os.WIFSTOPPED(os.waitpid(child.pid, os.WUNTRACED)[1])
+            world.in_source("UPDATE customer SET name = 'later' WHERE id = 1")
+            eventually(lambda: world.in_target("SELECT name FROM customer WHERE id = 1") == [("later",)], 60)
+            os.kill(child.pid, signal.SIGCONT)
+            assert child.communicate(timeout=120)[0] == "equal\n"
