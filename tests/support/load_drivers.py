@@ -22,6 +22,7 @@ import pymysql
 from kainite.base.errors import KainiteError
 from kainite.replicate import keeper
 from kainite.replicate.applied_point import LogStanding
+from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import is_mariadb
 from kainite.replicate.load_target import load_session
 from kainite.replicate.new_table import making, publish, source_table
@@ -32,7 +33,8 @@ from kainite_spark.load.any_step import run_any_step
 from kainite_spark.load.binlog_copy import BinlogCopySource
 from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.cutover import CutOver
-from kainite_spark.load.cutover_source import PostgresCutOverSource
+from kainite_spark.load.cutover_sequences import sequences_between
+from kainite_spark.load.cutover_source import BinlogCutOverSource, PostgresCutOverSource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.snapshot_readers import SnapshotReaders
 from kainite_spark.load.table_job import TableLoadJob
@@ -44,7 +46,7 @@ from support.load_processes import FOR_EVER, Drive, Driven, Question, Victim
 from support.replicas import tables_of
 
 _ROUND_TRIP: Final = psycopg.Connection.wait
-_COMMAND: Final = pymysql.connections.Connection._execute_command  # noqa: SLF001
+_COMMAND: Final[Any] = getattr(pymysql.connections.Connection, "_execute_command")  # noqa: B009
 
 
 class _Strikes:
@@ -54,26 +56,34 @@ class _Strikes:
         place: the round trip, from 0.
         strike: strikes; tells whether it has met somebody.
         counts: tells whether a round trip counts.
+        mariadb: whether those to MariaDB count, too.
     """
 
-    def __init__(self, place: int, strike: Callable[[], bool], counts: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        place: int,
+        strike: Callable[[], bool],
+        counts: Callable[[], bool] = lambda: True,
+        *,
+        mariadb: bool = False,
+    ) -> None:
         self.trips = 0
         self.struck = False
 
-        def wait(connection: psycopg.Connection, *values: Any, **named: Any) -> Any:
-            count()
-            return _ROUND_TRIP(connection, *values, **named)
-
-        def command(connection: Any, *values: Any) -> Any:
-            count()
-            return _COMMAND(connection, *values)
-
-        def count() -> None:
+        def trip() -> None:
             if self.trips >= place and not self.struck and counts():
                 self.struck = strike()
             self.trips += counts()
 
-        _round_trips(wait, command)
+        def wait(connection: psycopg.Connection, *values: Any, **named: Any) -> Any:
+            trip()
+            return _ROUND_TRIP(connection, *values, **named)
+
+        def command(connection: Any, *values: Any) -> Any:
+            trip()
+            return _COMMAND(connection, *values)
+
+        _round_trips(wait, command if mariadb else _COMMAND)
 
 
 def _round_trips(wait: Any, command: Any) -> None:
@@ -141,7 +151,7 @@ class _ForkedSteps:
         if (pid := os.fork()) == 0:
             _round_trips(_ROUND_TRIP, _COMMAND)  # they counted the driver's
             if dooms:
-                _Strikes(self._work.place, self._strike)
+                _Strikes(self._work.place, self._strike, mariadb=is_mariadb(self._work.target))
             os.write(writable, msgspec.json.encode(run_any_step(task, step)))
             os._exit(0)
         os.close(writable)
@@ -170,9 +180,9 @@ def _driven(work: Drive) -> Driven:
     keepers = _Keepers(doomed=work.victim is Victim.KEEPER and work.place == 0)
     match work.victim:
         case Victim.DRIVER:
-            strikes = _Strikes(work.place, _kill_me)
+            strikes = _Strikes(work.place, _kill_me, mariadb=is_mariadb(work.target))
         case Victim.KEEPER:
-            strikes = _Strikes(work.place or FOR_EVER, keepers.kill, keepers.there_are)
+            strikes = _Strikes(work.place or FOR_EVER, keepers.kill, keepers.there_are, mariadb=is_mariadb(work.target))
         case _:
             strikes = _Strikes(FOR_EVER, _kill_me)
     error = ""
@@ -228,7 +238,12 @@ def _session(url: str) -> Any:
 
 
 def _cut_over(work: Drive, _: _ForkedSteps) -> None:
-    CutOver(PostgresCutOverSource(work.ends), _ask, threading.Event(), lambda *_: None, 60.0).run()
+    ends = work.binlog_ends if work.offsets else work.ends
+    sequences = sequences_between(ends, reflect(work.target))
+    source = (
+        BinlogCutOverSource(ends, sequences) if isinstance(ends, BinlogEnds) else PostgresCutOverSource(ends, sequences)
+    )
+    CutOver(source, _ask, threading.Event(), lambda *_: None, 60.0).run()
 
 
 def _ask(lsn: int) -> LogStanding:

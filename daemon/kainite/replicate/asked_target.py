@@ -17,9 +17,11 @@ from kainite.targets.postgresql.address import libpq_url
 if TYPE_CHECKING:
     from kainite.verdict.facts import ReplicaFacts
 
-
 # By the kind of target.
-_READS: Final = {"postgresql": "kainite.replicate.replica_facts:read_replica"}
+_READS: Final = {
+    "postgresql": "kainite.replicate.replica_facts:read_replica",
+    "mariadb": "kainite.replicate.mariadb_facts:read_mariadb_replica",
+}
 _GIVES_UP: Final = {
     "postgresql": "kainite.replicate.giving_up:give_up_full",
     "mariadb": "kainite.replicate.mariadb_giving_up:give_up_full_in_mariadb",

@@ -76,6 +76,19 @@ class FoundLoad:
     copies: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CutOverUndone:
+    """A cut-over that was taken back.
+
+    Attributes:
+        since: how many transactions of the target's server were begun since the cut-over, or are in its binlog since
+            then, by whoever wrote and in whatever database. With 0 nobody has written. None where the server does not
+            tell.
+    """
+
+    since: int | None
+
+
 def found_load(connection: psycopg.Connection, log_partition: str) -> FoundLoad | None:
     """Returns the load of a target; None where Kainite has not loaded it, nor made its tables."""
     if not _one(connection.execute(ledger.IS_THERE))[0]:
@@ -256,15 +269,10 @@ class LoadLedger:
                 raise self.fenced()
             return done
 
-    def make_live_again(self) -> int | None:
-        """Takes a cut-over back.
-
-        Returns:
-            How many transactions of the target's server have got an id since the cut-over: who writes has one. With 0
-            nobody has written. None where there was no cut-over.
-        """
+    def make_live_again(self) -> CutOverUndone | None:
+        """Takes a cut-over back; returns None where there was none."""
         row = self._connection.execute(ledger.MAKE_LIVE_AGAIN, (self._log,)).fetchone()
-        return None if row is None else int(row[0])
+        return None if row is None else CutOverUndone(int(row[0]))
 
     def names_of(self, steps: Collection[int]) -> Mapping[int, str]:
         """Returns the tables of steps."""

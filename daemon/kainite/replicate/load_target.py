@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import psycopg
 
@@ -16,7 +16,7 @@ from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.replicate.ends import is_mariadb, target_session
 from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadStep
-from kainite.replicate.load_ledger import FoundLoad, LoadLedger, PlacedTable, found_load
+from kainite.replicate.load_ledger import CutOverUndone, FoundLoad, LoadLedger, PlacedTable, found_load
 from kainite.replicate.status import ReplicaStatus, status_of
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.table_load import HeldUnit, OwnLoad, TableLoad
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import pymysql
 
     LoadSession: TypeAlias = psycopg.Connection | pymysql.connections.Connection
+
+
+T = TypeVar("T")
 
 
 class DrivenLedger(Protocol):
@@ -62,6 +65,20 @@ class DrivenLedger(Protocol):
 
     def finish(self) -> None:
         """Makes the load live; raises TargetFencedError where a step is left, or another driver has taken over."""
+
+    def cut_over(self, last: Callable[[Any], T]) -> T:
+        """Shuts the apply job out for good, and makes the target *cut over*; all or nothing.
+
+        Args:
+            last: called with the session in the transaction, when nobody applies any more; what it raises leaves the
+                target live.
+
+        Raises:
+            TargetFencedError: the target is not live.
+        """
+
+    def make_live_again(self) -> CutOverUndone | None:
+        """Takes a cut-over back; returns None where there was none."""
 
     def names_of(self, steps: Collection[int]) -> Mapping[int, str]:
         """Returns the tables of steps."""

@@ -153,8 +153,11 @@ def _emptiness(
     folder: str,
 ) -> CheckFinding:
     if load is not None:
-        live = load.state is LoadState.LIVE
-        return fine("rows", "is live" if live else "a load was begun; it goes on, or begins anew")
+        told = {
+            LoadState.LIVE: "is live",
+            LoadState.CUT_OVER: "the target was cut over: nothing is loaded or applied any more",
+        }
+        return fine("rows", told.get(load.state, "a load was begun; it goes on, or begins anew"))
     known = {(schema, name) for schema, name, _ in rows_if_there(target, ledger.POSITIONS, log_partition)}
     full = mariadb_tables_with_rows(target, [place for place in places if place not in known])
     if full:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pymysql
 
@@ -17,11 +17,13 @@ from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate import mariadb_table_ledger as table_ledger
 from kainite.replicate.ledger import LoadState, LoadStep, encoded
-from kainite.replicate.load_ledger import FoundLoad, PlacedTable, source_name
+from kainite.replicate.load_ledger import WAS_CUT_OVER, CutOverUndone, FoundLoad, PlacedTable, source_name
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.own_columns import check_mariadb_columns
-from kainite.targets.mariadb.rows import NO_TABLE, line_of, rows_if_there, rows_of
+from kainite.targets.mariadb.rows import NO_TABLE, as_target_error, rows_if_there, rows_of
+
+T = TypeVar("T")
 
 LOCK_WAIT_S: Final = 30
 """Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
@@ -42,12 +44,9 @@ _STEPS_AT_ONCE: Final = 200
 @contextmanager
 def mariadb_session(url: str) -> Iterator[pymysql.connections.Connection]:
     """Connects to the target, in autocommit mode; raises TargetUnavailableError for any error of the connection."""
-    try:
-        with closing(connect(url, silent=None)) as connection:
-            connection.query(_WAIT)
-            yield connection
-    except pymysql.Error as error:
-        raise TargetUnavailableError(f"the target: {line_of(error)}") from None
+    with as_target_error(), closing(connect(url, silent=None)) as connection:
+        connection.query(_WAIT)
+        yield connection
 
 
 def found_mariadb_load(connection: pymysql.connections.Connection, log_partition: str) -> FoundLoad | None:
@@ -122,9 +121,14 @@ class MariadbLoadLedger:
 
         Args:
             generation: an apply job's, below which the log has everything that it has as committed.
+
+        Raises:
+            CatalogueError: the target was cut over.
         """
         own = table_ledger.own_loads(self._log)
-        with self.alone():
+        with self.alone() as state:
+            if state == LoadState.CUT_OVER:
+                raise CatalogueError(WAS_CUT_OVER)
             self._execute(ledger.CLOSE_FENCE, self._log, generation)
             self._execute(table_ledger.END_OWN_LOADS, *own)
             self._execute(table_ledger.FORGET_ALL_HELD, self._log)
@@ -200,6 +204,34 @@ class MariadbLoadLedger:
         if self._execute(ledger.FINISH, self._log, self.generation) != 1:
             raise self.fenced()
 
+    def cut_over(self, last: Callable[[pymysql.connections.Connection], T]) -> T:
+        """Shuts the apply job out for good, and makes the target *cut over*; all or nothing.
+
+        Args:
+            last: called in the transaction, when nobody applies any more; what it raises leaves the target live. It
+                must not execute DDL, which would commit.
+
+        Raises:
+            TargetFencedError: the target is not live.
+        """
+        with self.transaction():
+            self._execute(ledger.CLOSE_FENCE, self._log, -1)
+            done = last(self._connection)
+            [[gtids]] = self._rows(ledger.BINLOG_GTIDS)
+            if self._execute(ledger.CUT_OVER, gtids, self._log) != 1:
+                raise self.fenced()
+            return done
+
+    def make_live_again(self) -> CutOverUndone | None:
+        """Takes a cut-over back; returns None where there was none."""
+        with self.transaction():
+            found = self._rows(ledger.CUT_OVER_IN, self._log)
+            if not found:
+                return None
+            [[gtids]] = self._rows(ledger.BINLOG_GTIDS)
+            self._execute(ledger.MAKE_LIVE_AGAIN, self._log)
+        return CutOverUndone(ledger.written_since(found[0][0], gtids))
+
     def names_of(self, steps: Collection[int]) -> Mapping[int, str]:
         """Returns the tables of steps."""
         return dict(self._rows(ledger.NAMES, self._log, tuple(steps))) if steps else {}
@@ -255,12 +287,15 @@ class MariadbLoadLedger:
             end_mariadb_session(self._connection, holder)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Runs a transaction that holds the load against all tasks; ends the sessions of those that were left."""
+    def alone(self) -> Iterator[str | None]:
+        """Runs a transaction that holds the load against all tasks; ends the sessions of those that were left.
+
+        Gives the load's state; None where there is no load.
+        """
         self._end_sessions()
         with self.transaction():
-            self._rows(ledger.LOCK, self._log)
-            yield
+            found = self._rows(ledger.LOCK, self._log)
+            yield found[0][1] if found else None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate import mariadb_table_ledger as table_ledger
 from kainite.replicate.mariadb_load_ledger import found_mariadb_load
 from kainite.replicate.status import ReplicaStatus, TableState, TableStatus, copied_table, status_with
+from kainite.replicate.verify_ledger import latest_outcome
 from kainite.targets.mariadb.rows import rows_if_there, rows_of
 
 
@@ -23,9 +24,9 @@ def mariadb_status(connection: pymysql.connections.Connection, log_partition: st
         connection: a session with the target.
         log_partition: the log's name there.
     """
-    load = found_mariadb_load(connection, log_partition)
+    load, verified = found_mariadb_load(connection, log_partition), latest_outcome(connection, log_partition)
     if load is None:
-        return ReplicaStatus(None, consistent=False)
+        return ReplicaStatus(None, consistent=False, verified=verified)
     copied = rows_of(connection, ledger.COPIED, log_partition)
     loaded = {f"{row[0]}.{row[1]}": copied_table(load.state, *row) for row in copied}
     tables = loaded | _own_tables(connection, log_partition, load.source)
@@ -36,7 +37,7 @@ def mariadb_status(connection: pymysql.connections.Connection, log_partition: st
         load, [tables[name] for name in sorted(tables)], len(checks), sum(bool(done) for _, _, done, _ in checks),
         [*refused, *(f"{name}: {cause}" for name, cause in keys if cause)],
     )  # fmt: skip
-    return replace(found, foreign_keys=tuple(name for name, _ in keys))
+    return replace(found, foreign_keys=tuple(name for name, _ in keys), verified=verified)
 
 
 def _own_tables(

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pymysql
 
 from kainite.base.errors import TargetUnavailableError
 from kainite.log.format.deltas import dump_deltas
 from kainite.replicate import mariadb_ledger, mariadb_table_ledger
-from kainite.replicate.ledger import LoadState
+from kainite.replicate.ledger import HANDED_OVER, LoadState
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.targets.mariadb.rows import rows_if_there, rows_of
 from kainite.uow.catalogue.tables import Catalogue
@@ -26,6 +27,9 @@ from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.held_deltas import HeldDeltas, KnownTables, LoadedTable, NewUnits
 from kainite_spark.targets.mariadb.literals import quoted_text
 from kainite_spark.targets.mariadb.rendering import MOST_CHARACTERS
+
+if TYPE_CHECKING:  # whose module needs PostgreSQL's driver
+    from kainite.replicate.tables import TableName
 
 
 @dataclass(slots=True)
@@ -107,11 +111,24 @@ def refuse_while_loading(connection: pymysql.connections.Connection, log_partiti
     """Lets no apply job in before the load is live; in the transaction that has locked the fence's row.
 
     Raises:
-        TargetUnavailableError: the target is being loaded.
+        TargetUnavailableError: the target is being loaded, or was cut over.
     """
     found = rows_if_there(connection, mariadb_ledger.STATE, log_partition)
+    if found and found[0][0] == LoadState.CUT_OVER:
+        raise TargetUnavailableError(HANDED_OVER)
     if found and found[0][0] != LoadState.LIVE:
         raise TargetUnavailableError(
             f"the target's tables are {found[0][0]}, and not live: units are applied when kainite replicate load has"
             " ended (kainite replicate status)"
         )
+
+
+def is_cut_over(connection: pymysql.connections.Connection, log_partition: str) -> bool:
+    """Tells whether a log's replica was cut over: others write in it, and need its triggers."""
+    found = rows_if_there(connection, mariadb_ledger.STATE, log_partition)
+    return bool(found) and found[0][0] == LoadState.CUT_OVER
+
+
+def handed_over(connection: pymysql.connections.Connection) -> frozenset[TableName]:
+    """Returns the tables that cut-overs have handed over, of whichever log."""
+    return frozenset((schema, name) for schema, name in rows_if_there(connection, mariadb_ledger.HANDED_OVER))

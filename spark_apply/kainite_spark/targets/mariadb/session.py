@@ -219,6 +219,7 @@ class MariadbSession:
             with values_refused():
                 sent.add_own(claim.before())
                 for statement in planned(new, hooked):
+                    self._triggers.check(statement.shape.table)
                     sent.add(statement)
                 sent.add_own(claim.behind())
                 sent.flush()

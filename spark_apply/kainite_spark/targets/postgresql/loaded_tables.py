@@ -121,9 +121,7 @@ def refuse_while_loading(connection: psycopg.Connection, log_partition: str) -> 
         return
     row = connection.execute(ledger.NOT_LIVE, (log_partition,)).fetchone()
     if row is not None and row[0] == ledger.LoadState.CUT_OVER:
-        raise TargetUnavailableError(
-            "the target was cut over (kainite replicate cutover): others write in it, and no unit is applied any more"
-        )
+        raise TargetUnavailableError(ledger.HANDED_OVER)
     if row is not None:
         raise TargetUnavailableError(
             f"the target's tables are {row[0]}, and not live: units are applied when kainite replicate load has ended"
