@@ -183,3 +183,17 @@ def test_a_load_of_everything_ends_the_loads_of_tables(
     assert rows_of(target, "SELECT log_partition FROM kainite_load") == [(LOG,)]
     with pytest.raises(pymysql.Error):  # its driver's session was ended
         load.found()
+
+
+def test_a_target_with_a_table_that_is_not_live_is_not_cut_over(
+    target: pymysql.connections.Connection, load: MariadbTableLoad
+) -> None:
+    execute(target, f"INSERT INTO kainite_load (log_partition, generation, state) VALUES ('{LOG}', 1, 'live')")
+    load.begin()
+    whole = MariadbLoadLedger(target, LOG)
+    with pytest.raises(TargetFencedError):
+        whole.cut_over(lambda _: None)
+    execute(target, "DELETE FROM kainite_load_table")
+    whole.cut_over(lambda _: None)
+    with pytest.raises(CatalogueError, match="the target is cut over"):
+        load.begin()
