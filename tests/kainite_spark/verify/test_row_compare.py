@@ -14,7 +14,7 @@ import pytest
 
 from kainite.capture.mysql import same_place, snapshot_tables
 from kainite.replicate.verify_report import ShownValues, VerifyReport
-from kainite_spark.verify.binlog_compare import BinlogCompareSource
+from kainite_spark.verify.row_compare import RowCompareSource
 from support.binlog_loading import BinlogLoading, Following, binlog_loading, following
 from support.comparisons import compared_by
 from support.mariadb_source import session, source_database
@@ -127,7 +127,7 @@ def stuck(follower: Following) -> list[str]:
 
 
 def compared(world: BinlogLoading, **more: object) -> VerifyReport:
-    return compared_by(BinlogCompareSource(world.ends), **more)
+    return compared_by(RowCompareSource(world.ends), **more)
 
 
 def found_in(report: VerifyReport) -> set[tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...]]]:

@@ -1,27 +1,29 @@
-"""What the threads of a comparison with a MariaDB source do: read rows of both sides, and hash them here.
+"""What the threads of a comparison do where MariaDB is one of the ends: read rows of both sides, and hash them here.
 
-A thread has one of the source's sessions, whose snapshot no other session can take over, and a session of its own with
-the target. :mod:`kainite.replicate.binlog_compared` says how a row is hashed. A row's values are read once more when it
-is known that it differs, so that what differs takes no memory but its key.
+A thread has sessions of its own with both sides. Those with MariaDB are given, since no other session can take over
+their snapshots; those with PostgreSQL import the snapshot when they are opened. :mod:`kainite.replicate.paired_rows`
+says how a row is hashed. A row's values are read once more when it is known that it differs, so that what differs takes
+no memory but its key.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import psycopg
 import pymysql
 
-from kainite.base.errors import KainiteError, SourceError
+from kainite.base.errors import KainiteError, SourceError, TargetUnavailableError
 from kainite.base.redaction import redacted
 from kainite.capture.mysql.snapshot_session import SnapshotGoneError, SnapshotSession
-from kainite.replicate.binlog_compared import KeyRange, PairedRows, RowTexts
 from kainite.replicate.known_rows import Explanation, KnownRows
 from kainite.replicate.page_ranges import RowRange
+from kainite.replicate.paired_rows import MariadbRows, PairedRows, RowsSide, RowTexts
 from kainite.replicate.row_merge import BucketSums, DifferingRow, RowDifference, RowHash, differing_rows
-from kainite.replicate.same_point import SamePoint
+from kainite.replicate.stop_ledger import UnresolvedUnit
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.verify.tasks import (
     BucketsItem,
@@ -35,63 +37,109 @@ from kainite_spark.verify.tasks import (
     failure_of,
 )
 
-WHOLE_PAGES = 2**31
-"""Pages of a range that is a whole table of PostgreSQL."""
+
+class RowReader(Protocol):
+    """One thread's way to the rows of a side, under its snapshot."""
+
+    def rows(self, table: RowsSide, columns: Sequence[str], one: RowRange) -> Iterator[RowTexts]:
+        """Yields the texts of columns of the rows of a range.
+
+        Raises:
+            SourceError: the source did not answer, or its snapshot is gone.
+            TargetUnavailableError: the same of the target.
+        """
 
 
 @dataclass(frozen=True, slots=True)
-class BinlogVerifyTask:
+class MariadbReader:
+    """Implements :class:`RowReader`.
+
+    Attributes:
+        session: has the snapshot; of one thread alone.
+        side: which side it reads.
+    """
+
+    session: SnapshotSession
+    side: Side
+
+    def rows(self, table: RowsSide, columns: Sequence[str], one: RowRange) -> Iterator[RowTexts]:
+        assert isinstance(table, MariadbRows), "the tables are those of the side"
+        try:
+            yield from self.session.rows(table.query(columns, one), table.spellings(columns))
+        except (SnapshotGoneError, pymysql.Error, OSError) as error:
+            raise _failure(self.side, error) from None
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresReader:
+    """Implements :class:`RowReader`.
+
+    Attributes:
+        snapshots: opens the session.
+        side: which side it reads.
+    """
+
+    snapshots: Snapshots
+    side: Side
+
+    def rows(self, table: RowsSide, columns: Sequence[str], one: RowRange) -> Iterator[RowTexts]:
+        try:
+            session = self.snapshots.session(self.side)
+            with session.cursor() as cursor, cursor.copy(table.query(columns, one).encode()) as copy:
+                copy.set_types(["text"] * len(columns))
+                yield from copy.rows()
+        except psycopg.Error as error:
+            raise failure_of(self.side, error) from None
+
+
+@dataclass(frozen=True, slots=True)
+class RowTask:
     """What all threads of a comparison have in common.
 
     Attributes:
-        target: the target's URL; ``repr`` leaves it out, since it may hold a password.
-        point: the target's snapshot, and the units that are not applied.
+        units: the units that are not applied.
         tables: the tables that are compared.
         catalogue: the target's tables.
         most_rows: most differing rows that an item gives.
     """
 
-    target: str = field(repr=False)
-    point: SamePoint
+    units: tuple[UnresolvedUnit, ...]
     tables: tuple[PairedRows, ...]
     catalogue: Catalogue
     most_rows: int
 
 
-def run_binlog_items(
-    task: BinlogVerifyTask, session: SnapshotSession, items: Iterable[RangeItem | BucketsItem]
+def run_row_items(
+    task: RowTask, readers: Mapping[Side, RowReader], items: Iterable[RangeItem | BucketsItem]
 ) -> Iterator[RangeSums | BucketsRows]:
     """Yields the results of items.
 
     Args:
         task: what the items have in common.
-        session: has the source's snapshot; of this thread alone.
+        readers: read both sides; of this thread alone.
         items: the items.
 
     Raises:
         SourceError: the source did not answer, or its snapshot is gone.
         TargetUnavailableError: the same of the target.
     """
-    with Snapshots({Side.TARGET: (task.target, task.point.target)}) as snapshots:
-        reading = _BothSides(task, session, snapshots)
-        for item in items:
-            yield reading.sums(item) if isinstance(item, RangeItem) else reading.rows(item)
+    reading = _BothSides(task, readers)
+    for item in items:
+        yield reading.sums(item) if isinstance(item, RangeItem) else reading.rows(item)
 
 
 @dataclass(slots=True)
 class _BothSides:
-    """One thread's sessions.
+    """One thread's reading.
 
     Attributes:
         task: what all threads have in common.
-        session: with the source.
-        snapshots: the target's.
+        readers: read both sides.
         read: how many bytes of texts came since the item began.
     """
 
-    task: BinlogVerifyTask
-    session: SnapshotSession
-    snapshots: Snapshots
+    task: RowTask
+    readers: Mapping[Side, RowReader]
     read: int = 0
 
     def sums(self, item: RangeItem) -> RangeSums:
@@ -115,7 +163,7 @@ class _BothSides:
         return BucketsRows(item, counts, self._with_values(table, rows), self.read)
 
     def _of_buckets(self, table: PairedRows, side: Side, buckets: frozenset[int]) -> list[RowHash]:
-        rows = self._hashed(table, side, _whole(table, side))
+        rows = self._hashed(table, side, of_side(table, side).whole())
         return sorted(row for _, row in rows if row[0] & (table.buckets - 1) in buckets)
 
     def _with_values(self, table: PairedRows, rows: Sequence[ExplainedRow]) -> tuple[ExplainedRow, ...]:
@@ -127,11 +175,11 @@ class _BothSides:
         """Returns the texts of the rows that have some keys."""
         if not keys:
             return {}
-        rows = self._hashed(table, side, _whole(table, side))
+        rows = self._hashed(table, side, of_side(table, side).whole())
         return {key: tuple(texts) for texts, (_, key, _) in rows if key in keys}
 
     def _explaining(self, table: PairedRows) -> Callable[[DifferingRow], Explanation]:
-        known = KnownRows(self.task.point.units, self.task.catalogue)
+        known = KnownRows(self.task.units, self.task.catalogue)
 
         def explain(row: DifferingRow) -> Explanation:
             return known.explain(table.name, key_texts(table, row.key) or None)
@@ -140,27 +188,12 @@ class _BothSides:
 
     def _hashed(self, table: PairedRows, side: Side, ranges: Iterable[RowRange]) -> Iterator[tuple[RowTexts, RowHash]]:
         """Yields rows, each as its texts and its hashes."""
-        hashed = table.hashed()
+        hashed, reader = table.hashed(), self.readers[side]
         for one in ranges:
-            for texts in self._source(table, one) if side is Side.SOURCE else self._target(table, one):
+            for texts in reader.rows(of_side(table, side), table.columns, one):
                 row, size = hashed(texts)
                 self.read += size
                 yield texts, row
-
-    def _source(self, table: PairedRows, one: RowRange) -> Iterator[RowTexts]:
-        try:
-            yield from self.session.rows(table.source.query(one.condition), table.spellings)
-        except (SnapshotGoneError, pymysql.Error, OSError) as error:
-            raise _source_failure(error) from None
-
-    def _target(self, table: PairedRows, one: RowRange) -> Iterator[RowTexts]:
-        try:
-            connection = self.snapshots.session(Side.TARGET)
-            with connection.cursor() as cursor, cursor.copy(table.copy_query(one).encode()) as copy:
-                copy.set_types(["text"] * len(table.columns))
-                yield from copy.rows()
-        except psycopg.Error as error:
-            raise failure_of(Side.TARGET, error) from None
 
 
 def key_texts(table: PairedRows, key: str) -> dict[str, str]:
@@ -168,10 +201,12 @@ def key_texts(table: PairedRows, key: str) -> dict[str, str]:
     return dict(zip(table.key_columns, json.loads(key), strict=True)) if table.key_columns else {}
 
 
-def _whole(table: PairedRows, side: Side) -> Iterable[RowRange]:
-    return [KeyRange(table.source.name, "TRUE")] if side is Side.SOURCE else table.target_ranges(WHOLE_PAGES)
+def of_side(table: PairedRows, side: Side) -> RowsSide:
+    """Returns a side of a table."""
+    return table.source if side is Side.SOURCE else table.target
 
 
-def _source_failure(error: Exception) -> KainiteError:
+def _failure(side: Side, error: Exception) -> KainiteError:
     cause = redacted(" ".join(str(error.args[-1] if error.args else error).split()))
-    return SourceError(f"the source: {cause}; start the comparison again")
+    kind = SourceError if side is Side.SOURCE else TargetUnavailableError
+    return kind(f"the {side}: {cause}; start the comparison again")

@@ -1,8 +1,8 @@
-"""The driver's connection to PostgreSQL, kept between its short transactions: each micro-batch begins with one.
+"""The driver's connection to a database, kept between its short transactions: each micro-batch begins with one.
 
-To open a connection takes the server a process and several round trips: more than the transaction itself. A connection
-that has rested is opened anew, since what lies between may have cut it meanwhile without a word. After any error it is
-closed, which rolls back.
+To open a connection takes the server a process or a thread, and several round trips: more than the transaction itself.
+A connection that has rested is opened anew, since what lies between may have cut it meanwhile without a word. After any
+error it is closed, which rolls back.
 """
 
 from __future__ import annotations
@@ -10,15 +10,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
-
-import psycopg
+from typing import Final, Generic, Protocol, TypeVar
 
 RESTED_S: Final = 5.0
 """Seconds after which a connection that was not used is opened anew."""
 
 
-class DriverConnection:
+class KeptConnection(Protocol):
+    """A connection of a database's driver."""
+
+    def commit(self) -> None:
+        """Commits what has begun; does nothing in autocommit mode."""
+
+    def close(self) -> None:
+        """Closes it, which rolls back."""
+
+
+C = TypeVar("C", bound=KeptConnection)
+
+
+class DriverConnection(Generic[C]):
     """Keeps a connection. Sent to another process, it is one that has none yet.
 
     Args:
@@ -27,17 +38,17 @@ class DriverConnection:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._connection: psycopg.Connection | None = None
+        self._connection: C | None = None
         self._used = 0.0
 
-    def __reduce__(self) -> tuple[type[DriverConnection], tuple[()]]:
+    def __reduce__(self) -> tuple[type[DriverConnection[C]], tuple[()]]:
         return DriverConnection, ()
 
     def __del__(self) -> None:
         self.close()
 
     @contextmanager
-    def transaction(self, connect: Callable[[], psycopg.Connection]) -> Iterator[psycopg.Connection]:
+    def transaction(self, connect: Callable[[], C]) -> Iterator[C]:
         """Runs a transaction.
 
         Args:

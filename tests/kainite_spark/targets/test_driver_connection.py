@@ -10,9 +10,9 @@ import pytest
 
 from kainite.base.errors import TargetUnavailableError
 from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.targets.driver_connection import RESTED_S, DriverConnection
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.opening import open_target
-from kainite_spark.targets.postgresql.driver_connection import RESTED_S, DriverConnection
 
 
 class Connection:
@@ -34,7 +34,7 @@ class Opened:
     def __init__(self) -> None:
         self.now = 100.0
         self.all: list[Connection] = []
-        self.kept = DriverConnection(lambda: self.now)
+        self.kept = DriverConnection[psycopg.Connection](lambda: self.now)
 
     def connect(self) -> psycopg.Connection:
         self.all.append(Connection())

@@ -1,23 +1,31 @@
-"""The apply job's side of the ledger, in a real target."""
+"""The apply job's side of the ledger, in a real target of each kind."""
 
 from __future__ import annotations
 
-import psycopg
 import pytest
 
 from kainite.base.errors import TargetUnavailableError
 from kainite.replicate.stop_ledger import StopState
 from kainite.replicate.verify_ledger import VerifyLedger
-from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
-from kainite_spark.targets.stop_requests import StopRequest
+from kainite_spark.targets.opening import open_stops
+from kainite_spark.targets.stop_requests import StopRequest, StopRequests
+from support.verify_sessions import KINDS, session_of
 
 LOG = "log/0"
 
 
-def test_each_step_is_made_once_and_in_order(postgres: str) -> None:
-    requests = PostgresStopRequests(postgres, LOG)
+def requests_of(url: str) -> StopRequests:
+    found = open_stops(url, LOG)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_step_is_made_once_and_in_order(kind: str, request: pytest.FixtureRequest) -> None:
+    url = str(request.getfixturevalue(kind))
+    requests = requests_of(url)
     assert requests.look() is None  # there is no table yet
-    with psycopg.connect(postgres, autocommit=True) as connection:
+    with session_of(url) as connection:
         ledger = VerifyLedger(connection, LOG)
         ledger.begin()
         assert requests.look() is None
@@ -38,7 +46,8 @@ def test_each_step_is_made_once_and_in_order(postgres: str) -> None:
     requests.close()
 
 
-def test_a_target_that_does_not_answer_is_told(postgres: str) -> None:
-    requests = PostgresStopRequests(postgres.replace("/test_", "/no_test_"), LOG)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_target_that_does_not_answer_is_told(kind: str, request: pytest.FixtureRequest) -> None:
+    requests = requests_of(str(request.getfixturevalue(kind)).replace("/test_", "/no_test_"))
     with pytest.raises(TargetUnavailableError):
         requests.look()

@@ -9,12 +9,11 @@ import pytest
 
 from kainite.base.errors import SourceError, TargetUnavailableError
 from kainite.capture.mysql.snapshot_session import SnapshotSession
-from kainite.replicate.binlog_compared import KeyRange
-from kainite.replicate.binlog_ends_compared import binlog_tables_to_compare
-from kainite.replicate.same_point import SamePoint
+from kainite.replicate.paired_ends import paired_tables_to_compare
+from kainite.replicate.paired_rows import KeyRange
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.verify.binlog_tasks import BinlogVerifyTask, key_texts, run_binlog_items
-from kainite_spark.verify.tasks import RangeItem, RangeSums, Side
+from kainite_spark.verify.row_tasks import MariadbReader, PostgresReader, RowReader, RowTask, key_texts, run_row_items
+from kainite_spark.verify.tasks import RangeItem, RangeSums, Side, Snapshots
 from support.binlog_loading import binlog_loading
 from support.mariadb_source import source_database
 from support.replicas import tables_of
@@ -26,22 +25,25 @@ def test_a_side_that_does_not_answer_is_named(mariadb_source_server: str, postgr
         source_database(mariadb_source_server) as source,
         binlog_loading(source, postgres, tmp_path, made, ["CREATE TABLE item (id int PRIMARY KEY, v text)"]) as world,
         closing(SnapshotSession(source)) as session,
+        Snapshots({Side.TARGET: (postgres, "00000003-00000002-1")}) as gone,
     ):
         session.begin()
-        found = binlog_tables_to_compare(world.ends, tables_of(postgres), ())
-        gone = SamePoint(1, "", "00000003-00000002-1", (), {})
-        task = BinlogVerifyTask(postgres, gone, found.tables, Catalogue({}), 10)
+        found = paired_tables_to_compare(world.ends, tables_of(postgres), ())
+        task = RowTask((), found.tables, Catalogue({}), 10)
+        readers: dict[Side, RowReader] = {
+            Side.SOURCE: MariadbReader(session, Side.SOURCE), Side.TARGET: PostgresReader(gone, Side.TARGET),
+        }  # fmt: skip
         ours = RangeItem(0, Side.SOURCE, KeyRange("item", "id > 1"))
-        [sums] = run_binlog_items(task, session, [ours])
+        [sums] = run_row_items(task, readers, [ours])
         assert isinstance(sums, RangeSums)
         assert ([count for _, count, _ in sums.sums], sums.wire_bytes) == ([1], len('["2",null]'))
         its = RangeItem(0, Side.TARGET, KeyRange("public.item", "true"))
         with pytest.raises(TargetUnavailableError, match=r"the target: .*start the comparison again"):
-            list(run_binlog_items(task, session, [its]))
+            list(run_row_items(task, readers, [its]))
         wrong = RangeItem(0, Side.SOURCE, KeyRange("item", "nothing"))
         with pytest.raises(SourceError, match=r"the source: .*nothing.*start the comparison again"):
-            list(run_binlog_items(task, session, [wrong]))
+            list(run_row_items(task, readers, [wrong]))
         session.close()
         with pytest.raises(SourceError, match="start the comparison again"):
-            list(run_binlog_items(task, session, [ours]))
+            list(run_row_items(task, readers, [ours]))
     assert key_texts(found.tables[0], '["5"]') == {"id": "5"}
