@@ -12,7 +12,8 @@ from kainite.replicate.mariadb_texts import kind_into_mariadb
     ("source", "target", "kind"),
     [
         ("integer", "int", TextKind.NUMBER), ("numeric(10,2)", "decimal", TextKind.NUMBER),
-        ("boolean", "tinyint", TextKind.NUMBER), ("real", "float", TextKind.SINGLE), ("float", "float", TextKind.SINGLE),
+        ("boolean", "tinyint", TextKind.NUMBER), ("real", "float", TextKind.SINGLE),
+        ("float", "float", TextKind.SINGLE),
         ("double precision", "float", TextKind.NUMBER), ("real", "double", TextKind.DOUBLE),
         ("double", "double", TextKind.DOUBLE), ("numeric", "double", TextKind.NUMBER),
         ("text", "longtext", TextKind.AS_IT_IS), ("character(7)", "char", TextKind.PADDED),
@@ -21,7 +22,8 @@ from kainite.replicate.mariadb_texts import kind_into_mariadb
         ("date", "date", TextKind.DAY), ("date", "datetime", TextKind.DAY), ("datetime", "date", TextKind.DAY),
         ("timestamp(3) with time zone", "datetime", TextKind.MOMENT), ("timestamp", "timestamp", TextKind.MOMENT),
         ("time without time zone", "time", TextKind.MOMENT), ("bit(4)", "bit", TextKind.BITS),
-        ("bit varying(4)", "bit", TextKind.AS_IT_IS), ("uuid", "uuid", TextKind.UUID), ("inet", "inet6", TextKind.ADDRESS),
+        ("bit varying(4)", "bit", TextKind.AS_IT_IS), ("uuid", "uuid", TextKind.UUID),
+        ("inet", "inet6", TextKind.ADDRESS),
         ("year", "year", TextKind.NUMBER), ("enum", "enum", TextKind.AS_IT_IS),
     ],
 )  # fmt: skip
