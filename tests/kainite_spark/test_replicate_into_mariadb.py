@@ -22,6 +22,7 @@ from kainite.cli.main import main
 from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.targets.mariadb.rows import rows_if_there, rows_of
+from kainite_spark.targets.mariadb import ledger as of_the_apply_job
 from support.mariadb_loading import mariadb_target
 from support.mariadb_server import run_script
 from support.mariadb_source import execute, source_database
@@ -175,6 +176,7 @@ def test_what_is_in_the_way_of_a_cut_over_is_told_and_one_is_taken_back(
     with mariadb_session(target) as connection:
         ledger = MariadbLoadLedger(connection, "log/0")
         ledger.create()
+        connection.query(of_the_apply_job.CREATE[1])
         rows_of(connection, "INSERT INTO kainite_load (log_partition, generation, state) VALUES ('log/0', 1, 'live')")
         ledger.cut_over(lambda _: None)
     assert kainite(*words) == (0, "the target was cut over before: it may be written\n")

@@ -22,8 +22,9 @@ a text, and ``jsonb``                      the document in ASCII, since a source
 any others                                 as it is
 =========================================  ===========================================================================
 
-Nothing is rounded: where the target's type cannot hold a value, the texts differ. A text that is none of its type stays
-as it is, and so does a number with more digits than PostgreSQL has.
+The sign of a zero does not count: MariaDB loses it. Nothing is rounded: where the target's type cannot hold a value,
+the texts differ. A text that is none of its type stays as it is, and so does a number with more digits than PostgreSQL
+has.
 """
 
 from __future__ import annotations
@@ -129,14 +130,14 @@ def _trimmed(text: str) -> str:
 
 def _single(text: str) -> str:
     try:
-        return repr(struct.unpack("<f", struct.pack("<f", float(text)))[0])
+        return repr(struct.unpack("<f", struct.pack("<f", float(text)))[0] + 0.0)
     except (ValueError, OverflowError):
         return text
 
 
 def _double(text: str) -> str:
     try:
-        return repr(float(text))
+        return repr(float(text) + 0.0)
     except ValueError:
         return text
 

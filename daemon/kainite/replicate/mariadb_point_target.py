@@ -22,7 +22,7 @@ from kainite.capture.mysql.snapshot_session import SnapshotSession
 from kainite.replicate import mariadb_ledger, mariadb_table_ledger
 from kainite.replicate.mariadb_load_ledger import mariadb_session
 from kainite.replicate.mariadb_stop_ledger import MARIADB
-from kainite.replicate.point_target import SeenTarget, TargetView, refuse_unfinished_load, unready_tables
+from kainite.replicate.point_target import PointView, SeenTarget, refuse_unfinished_load, unready_tables
 from kainite.replicate.stop_ledger import decoded
 from kainite.replicate.tables import TableName
 from kainite.replicate.verify_ledger import VerifySession
@@ -54,7 +54,7 @@ class MariadbPointTarget:
         return mariadb_session(self.url)
 
     @contextmanager
-    def connect(self) -> Iterator[TargetView]:
+    def connect(self) -> Iterator[PointView]:
         with ExitStack() as opened:
             self.sessions = tuple(
                 opened.enter_context(closing(SnapshotSession(self.url, as_target_error)))
@@ -65,7 +65,7 @@ class MariadbPointTarget:
 
 @dataclass(frozen=True, slots=True)
 class _MariadbView:
-    """Implements :class:`kainite.replicate.point_target.TargetView`."""
+    """Implements :class:`kainite.replicate.point_target.PointView`."""
 
     sessions: Sequence[SnapshotSession]
     log_partition: str

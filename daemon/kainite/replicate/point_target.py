@@ -29,7 +29,7 @@ SeenTarget = tuple[str, tuple[UnresolvedUnit, ...]]
 """The name by which other sessions import a snapshot, empty where none can, and the units that are not in it."""
 
 
-class TargetView(Protocol):
+class PointView(Protocol):
     """Sessions with a target, before and under its snapshot."""
 
     def see(self, request: int) -> SeenTarget | None:
@@ -60,7 +60,7 @@ class PointTarget(Protocol):
     def session(self) -> AbstractContextManager[VerifySession]:
         """Gives a session in autocommit mode; raises TargetUnavailableError for any error of it."""
 
-    def connect(self) -> AbstractContextManager[TargetView]:
+    def connect(self) -> AbstractContextManager[PointView]:
         """Gives sessions for a snapshot, which end with the ``with``; raises TargetUnavailableError."""
 
 
@@ -106,7 +106,7 @@ class PostgresPointTarget:
         return target_session(self.url, "kainite verify")
 
     @contextmanager
-    def connect(self) -> Iterator[TargetView]:
+    def connect(self) -> Iterator[PointView]:
         with target_session(self.url, "kainite verify snapshot") as session:
             session.execute(_LIMITS)
             yield _PostgresView(session, self.log_partition, self.tables)
@@ -114,7 +114,7 @@ class PostgresPointTarget:
 
 @dataclass(frozen=True, slots=True)
 class _PostgresView:
-    """Implements :class:`TargetView`."""
+    """Implements :class:`PointView`."""
 
     session: psycopg.Connection
     log_partition: str

@@ -14,6 +14,7 @@ from kainite.replicate.asked_target import asking, giving_up
 from kainite.replicate.ledger import CopyStep, LoadStep
 from kainite.replicate.mariadb_facts import read_mariadb_replica
 from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
+from kainite.targets.mariadb.address import server_of
 from kainite.targets.mariadb.rows import rows_of
 from kainite.verdict.facts import ReplicaFacts
 from kainite.verdict.replica import replica_checks
@@ -60,7 +61,7 @@ def test_a_load_is_told_from_its_beginning_to_its_cut_over(mariadb: str, tmp_pat
 
 
 def test_a_role_of_an_apply_job_alone_needs_no_other_right(mariadb: str, mariadb_server: str) -> None:
-    user, database = unique("u").replace("-", "_"), mariadb.rpartition("/")[2].partition("?")[0]
+    user, database = unique("u").replace("-", "_"), server_of(mariadb).database
     run_script(mariadb_server, f"CREATE USER {user}@localhost; GRANT SELECT ON {database}.kainite_load TO"
                f" {user}@localhost")  # fmt: skip
     try:

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import orjson
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from kainite.base.errors import (
     CatalogueError,
@@ -314,13 +316,14 @@ def test_a_cut_over_that_was_killed_is_started_again(
 def strike(replica: FollowedTarget, made: Drivers, place: int) -> bool:
     """Cuts over by a process that is killed before a round trip, and once more; tells whether it was killed."""
     replica.write(*WRITES)
-    ended = made.drive("cutover", place=place)
-    if ended.killed:
-        again = made.drive("cutover")
-        assert not again.killed
-        assert not again.error or "not live, so it cannot be cut over" in again.error, (place, again.error)
-    else:
-        assert not ended.error, place
+    with replica.living():
+        ended = made.drive("cutover", place=place)
+        if ended.killed:
+            again = made.drive("cutover")
+            assert not again.killed
+            assert not again.error or "not live, so it cannot be cut over" in again.error, (place, again.error)
+        else:
+            assert not ended.error, place
     assert replica.state() is LoadState.CUT_OVER
     counter = rows_of(replica.url, "SELECT auto_increment FROM information_schema.tables WHERE table_name = 'item' AND"
                       " table_schema = DATABASE()")  # fmt: skip
@@ -332,7 +335,7 @@ def strike(replica: FollowedTarget, made: Drivers, place: int) -> bool:
 
 @pytest.mark.timeout(300)
 def test_a_process_that_cuts_over_is_killed(replica: FollowedTarget) -> None:
-    with replica.living(), replica.drivers() as made:
+    with replica.drivers() as made:
         for place in (12, 30, 45, 60):
             assert strike(replica, made, place), place
 
@@ -340,7 +343,7 @@ def test_a_process_that_cuts_over_is_killed(replica: FollowedTarget) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_a_process_that_cuts_over_is_killed_at_every_round_trip(replica: FollowedTarget) -> None:
-    with replica.living(), replica.drivers() as made:
+    with replica.drivers() as made:
         for place in itertools.count():
             if not strike(replica, made, place):
                 break
@@ -381,6 +384,12 @@ def test_a_counter_that_does_not_fit_its_column_is_in_the_way(replica: FollowedT
         replica.source.sequences.set_forward()
 
 
+def url_of(source: SourceSlot) -> str:
+    """Returns a source's address as a settings file has a target's."""
+    given = conninfo_to_dict(source.url)
+    return f"postgresql:///{given.pop('dbname')}?{urlencode(given)}"
+
+
 def test_the_way_back_is_a_stream_of_the_targets_binlog(
     source: SourceSlot, mariadb_source_server: str, tmp_path: Path
 ) -> None:
@@ -400,7 +409,7 @@ def test_the_way_back_is_a_stream_of_the_targets_binlog(
         with closing(Extraction(url, back := here(url), tables=("item", "line"))) as extraction:
             assert back["number"] == 0
             run_script(url, "UPDATE item SET name = 'changed' WHERE id = 2; INSERT INTO line VALUES (7, 2)")
-            old = World(MemoryStore(), source.url, ledger="back/0", create=False)
+            old = World(MemoryStore(), url_of(source), ledger="back/0", create=False)
             opened.callback(old.target.close)
             CarriedRecords(old).log(extraction.quiet())
             old.apply()
