@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import psycopg
 
@@ -17,6 +17,7 @@ from kainite.capture.mysql.extractor import BinlogReading
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.ends import is_mariadb
 from kainite.replicate.load_ledger import FoundLoad, found_load
 from kainite.replicate.status import ReplicaStatus, status_of
 from kainite.settings import ApplySettings, ExtractOffsets
@@ -35,6 +36,14 @@ from support.mariadb_source import Extraction, execute, here, rows
 from support.replicas import LOG, run, tables_of
 
 READERS: Final = 2
+
+
+class BinlogSides(Protocol):
+    """A source and its target."""
+
+    @property
+    def ends(self) -> Any:
+        """Returns both, and the extraction's offset: a ``BinlogEnds``."""
 
 
 @dataclass
@@ -119,14 +128,15 @@ class Following:
         store: where the log is.
     """
 
-    def __init__(self, loading: BinlogLoading, apply: ApplySettings | None = None, **options: Any) -> None:
+    def __init__(self, loading: BinlogSides, apply: ApplySettings | None = None, **options: Any) -> None:
         self._offsets = loading.ends.offsets
         self._url = loading.ends.source.url
         self._apply = apply
         self._extraction = Extraction(self._url, self._offsets.load().start, **options)
         self.store = MemoryStore()
         self._world = World(self.store, loading.ends.target, create=False, apply=apply)
-        self._world.stops = PostgresStopRequests(loading.ends.target, LOG)
+        if not is_mariadb(loading.ends.target):
+            self._world.stops = PostgresStopRequests(loading.ends.target, LOG)
         self._records = CarriedRecords(self._world)
 
     def catch_up(self) -> int:
@@ -193,7 +203,7 @@ class Following:
 
 
 @contextmanager
-def following(loading: BinlogLoading, apply: ApplySettings | None = None, **options: Any) -> Iterator[Following]:
+def following(loading: BinlogSides, apply: ApplySettings | None = None, **options: Any) -> Iterator[Following]:
     """Gives an extraction and an apply job, in this process."""
     made = Following(loading, apply, **options)
     try:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import orjson
 
+from kainite.base.errors import TargetFencedError
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.capture.truncate import OnTruncate
 from kainite.replicate.ends import LoadEnds, ReplicaEnds
 from kainite.replicate.load_ledger import FoundLoad
 from kainite.replicate.mariadb_load_ledger import found_mariadb_load, mariadb_session
@@ -130,11 +133,12 @@ class MariadbFollower:
 
     Args:
         loading: source and target.
+        on_truncate: what TRUNCATE does.
     """
 
-    def __init__(self, loading: MariadbLoading) -> None:
+    def __init__(self, loading: MariadbLoading, on_truncate: OnTruncate = OnTruncate.FAIL) -> None:
         self._offset = loading.begin
-        self._extractor = PostgresExtractor(Reading(loading.ends.source))
+        self._extractor = PostgresExtractor(Reading(loading.ends.source, on_truncate=on_truncate))
         self._world = World(MemoryStore(), loading.ends.target, create=False)
         self._records = CarriedRecords(self._world)
 
@@ -148,6 +152,16 @@ class MariadbFollower:
                 self._offset = orjson.loads(said.pop())["offset"]
             self._records.log(said)
         raise AssertionError(f"the source has sent {self._offset['number']} transactions of {number}")
+
+    def follow(self, over: threading.Event) -> None:
+        """Brings what commits on the source to the target, until ``over`` is set."""
+        while not over.is_set():
+            said = list(self._extractor.answer(orjson.dumps({"start": self._offset, "end": None})))
+            if said:
+                self._offset = orjson.loads(said.pop())["offset"]
+            self._records.log(said)
+            with suppress(TargetFencedError):  # a load fences the job; whoever watches it starts another one
+                self._world.apply()
 
     def catch_up(self, number: int) -> None:
         """Applies the transactions up to the one with this number."""
@@ -167,9 +181,9 @@ class MariadbFollower:
 
 
 @contextmanager
-def mariadb_following(loading: MariadbLoading) -> Iterator[MariadbFollower]:
+def mariadb_following(loading: MariadbLoading, on_truncate: OnTruncate = OnTruncate.FAIL) -> Iterator[MariadbFollower]:
     """Gives an extraction and an apply job, in this process."""
-    made = MariadbFollower(loading)
+    made = MariadbFollower(loading, on_truncate)
     try:
         yield made
     finally:

@@ -22,7 +22,11 @@ _READS: Final = {
     "postgresql": "kainite.replicate.replica_facts:read_replica",
     "mariadb": "kainite.replicate.mariadb_facts:read_mariadb_replica",
 }
-_GIVES_UP: Final = {"postgresql": "kainite.replicate.giving_up:give_up_full"}
+
+_GIVES_UP: Final = {
+    "postgresql": "kainite.replicate.giving_up:give_up_full",
+    "mariadb": "kainite.replicate.mariadb_giving_up:give_up_full_in_mariadb",
+}
 
 
 def asking(configured: Settings) -> Callable[[], ReplicaFacts] | None:
@@ -31,7 +35,7 @@ def asking(configured: Settings) -> Callable[[], ReplicaFacts] | None:
 
 
 def giving_up(configured: Settings) -> Callable[[], None]:
-    """Returns what gives up the target's tables of which too much is held; nothing where :func:`asking` is None."""
+    """Returns what gives up the target's tables of which too much is held; nothing for one that is no replica's."""
     give_up = _of_the_replica(configured, _GIVES_UP)
     return (lambda: None) if give_up is None else partial(give_up, configured.apply.held_bytes)
 

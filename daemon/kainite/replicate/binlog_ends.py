@@ -27,8 +27,8 @@ from kainite.settings.targets import require_one_target
 from kainite.targets.postgresql.address import libpq_url
 
 NOT_INTO_MARIADB: Final = (
-    "this takes PostgreSQL targets alone: into MariaDB there are kainite replicate init, load, status and cutover"
-    " (docs/replicate.md, *Into MariaDB*)"
+    "this takes PostgreSQL targets alone: into MariaDB there are kainite replicate init, load, add, reload, status and"
+    " cutover (docs/replicate.md, *Into MariaDB*)"
 )
 _EXTRACTORS: Final = (PROGRAM, "kainite.capture.mysql.command")
 

@@ -18,7 +18,6 @@ from kainite.base.errors import CatalogueError, TargetError, TargetFencedError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, table_ledger
-from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.tables import TableName
 from kainite.targets.postgresql.own_columns import check_own_columns
@@ -278,10 +277,6 @@ class LoadLedger:
     def names_of(self, steps: Collection[int]) -> Mapping[int, str]:
         """Returns the tables of steps."""
         return {row.step: row.name for row in self.rows(ledger.NAMES, self._log, list(steps))}
-
-    def make_foreign_keys(self) -> list[str]:
-        """Makes foreign keys that are off again, where both tables are live; returns what the target refused."""
-        return make_again(self._connection, self._log)
 
     def rows(self, query: Any, *values: object) -> list[Any]:
         """Returns the rows of a query, by the names of its columns."""

@@ -14,9 +14,13 @@ import psycopg
 
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.replicate.ends import is_mariadb, target_session
+from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadStep
 from kainite.replicate.load_ledger import CutOverUndone, FoundLoad, LoadLedger, PlacedTable, found_load
 from kainite.replicate.status import ReplicaStatus, status_of
+from kainite.replicate.table_ledger import OwnLoadState
+from kainite.replicate.table_load import HeldUnit, OwnLoad, TableLoad
+from kainite.replicate.tables import TableName, described
 
 if TYPE_CHECKING:
     import pymysql
@@ -79,8 +83,38 @@ class DrivenLedger(Protocol):
     def names_of(self, steps: Collection[int]) -> Mapping[int, str]:
         """Returns the tables of steps."""
 
-    def make_foreign_keys(self) -> list[str]:
-        """Makes foreign keys that are off again, where both tables are live; returns what the target refused."""
+
+class DrivenTable(Protocol):
+    """The load of one table, for the one driver that holds it (:class:`.table_load.TableLoad`)."""
+
+    @property
+    def name(self) -> str:
+        """Returns the load's name in the ledger."""
+
+    @property
+    def steps(self) -> DrivenLedger:
+        """Returns the load's steps and its generation."""
+
+    def found(self) -> OwnLoad | None:
+        """Returns the table's row; None where the table was never loaded."""
+
+    def begin(self, make: Callable[[Any], None]) -> list[str]:
+        """Begins the load; returns the foreign keys that are dropped until the table is live."""
+
+    def plan(self, point: ConsistentPoint, steps: Iterable[LoadStep]) -> None:
+        """Notes the point and the ranges, and empties the table."""
+
+    def enter(self, state: OwnLoadState, cause: str | None = None) -> None:
+        """Notes the table's state; raises TargetFencedError where another driver has taken over."""
+
+    def held(self) -> Sequence[HeldUnit]:
+        """Returns the units that are held longest, whole, as many as are applied in one transaction."""
+
+    def nobody_applies(self) -> AbstractContextManager[None]:
+        """Locks out the apply job's transactions; commits when left, and rolls back at an error."""
+
+    def go_live(self) -> None:
+        """Makes the table live, inside :meth:`nobody_applies`; raises TargetFencedError where it may not be."""
 
 
 def load_session(url: str, name: str) -> AbstractContextManager[LoadSession]:
@@ -117,3 +151,30 @@ def status_in(connection: LoadSession, log_partition: str) -> ReplicaStatus:
     from kainite.replicate.mariadb_status import mariadb_status
 
     return mariadb_status(connection, log_partition)
+
+
+def driven_table(connection: LoadSession, log_partition: str, table: TableName) -> DrivenTable:
+    """Returns the load of one table of a target; raises TargetError where another driver holds it."""
+    if isinstance(connection, psycopg.Connection):
+        return TableLoad(connection, log_partition, table)
+    from kainite.replicate.mariadb_table_load import MariadbTableLoad
+
+    return MariadbTableLoad(connection, log_partition, table)
+
+
+def has_table(connection: LoadSession, table: TableName) -> bool:
+    """Tells whether a target has a table."""
+    if isinstance(connection, psycopg.Connection):
+        return bool(described(connection, [table]))
+    from kainite.replicate.mariadb_load_ledger import mariadb_has_table
+
+    return mariadb_has_table(connection, table)
+
+
+def foreign_keys_made(connection: LoadSession, log_partition: str) -> list[str]:
+    """Makes foreign keys that are off again, where both tables are live; returns what the target refused."""
+    if isinstance(connection, psycopg.Connection):
+        return make_again(connection, log_partition)
+    from kainite.replicate import mariadb_foreign_keys
+
+    return mariadb_foreign_keys.make_again(connection, log_partition)

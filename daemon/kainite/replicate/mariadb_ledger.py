@@ -1,7 +1,7 @@
 """What a MariaDB target knows of its load: the tables of :mod:`kainite.replicate.ledger`, in MariaDB's own SQL. Pure.
 
-States and invariants are those of :mod:`~kainite.replicate.ledger`, but for *prepared*, which does not come about here,
-and tables that are loaded by themselves. What is otherwise:
+States and invariants are those of :mod:`~kainite.replicate.ledger`, but for *prepared*, which does not come about here;
+tables that are loaded by themselves are :mod:`~kainite.replicate.mariadb_table_ledger`'s. What is otherwise:
 
 * **DDL commits silently**, so the ledger's tables are made before anything else, and ``TRUNCATE`` cannot stand in the
   transaction that sets the point. Tables are emptied between ``begin`` and ``plan``, while the load is *loading*
@@ -61,6 +61,9 @@ CREATE: Final = (
         table_schema varchar(64) NOT NULL,
         table_name varchar(64) NOT NULL,
         position bigint unsigned NOT NULL,
+        state varchar(20) NOT NULL DEFAULT 'live',
+        reached bigint unsigned,
+        cause text,
         PRIMARY KEY (log_partition, table_schema, table_name)
     ) {_OPTIONS}""",
     f"""
@@ -85,6 +88,7 @@ TABLES: Final = ("kainite_load", "kainite_load_seen", "kainite_load_table", "kai
 ONE_DRIVER: Final = "SELECT GET_LOCK(%s, 0)"
 HOLDER: Final = "SELECT IS_USED_LOCK(%s)"
 TAKE_STEP: Final = "SELECT GET_LOCK(%s, %s)"
+GIVE_BACK: Final = "SELECT RELEASE_LOCK(%s)"
 LEFT_SESSIONS: Final = """
     SELECT DISTINCT IS_USED_LOCK(CONCAT(%s, step)) AS holder FROM kainite_load_step
     WHERE log_partition = %s AND done_at IS NULL HAVING holder IS NOT NULL"""
@@ -120,7 +124,9 @@ FINISH: Final = """
     """
 
 CUT_OVER: Final = """
-    UPDATE kainite_load SET state = 'cut over', cut_over_in = %s WHERE log_partition = %s AND state = 'live'"""
+    UPDATE kainite_load l SET state = 'cut over', cut_over_in = %s WHERE log_partition = %s AND state = 'live'
+      AND NOT EXISTS (SELECT 1 FROM kainite_load_table t WHERE t.log_partition = l.log_partition AND t.state <> 'live')
+    """
 
 CUT_OVER_IN: Final = """
     SELECT cut_over_in FROM kainite_load WHERE log_partition = %s AND state = 'cut over' FOR UPDATE"""
@@ -132,8 +138,8 @@ BINLOG_GTIDS: Final = "SELECT IF(@@global.log_bin, @@global.gtid_binlog_pos, NUL
 
 # The tables that cut-overs have handed over to others, of whichever log.
 HANDED_OVER: Final = """
-    SELECT table_schema, table_name FROM kainite_load_table JOIN kainite_load USING (log_partition)
-    WHERE state = 'cut over'"""
+    SELECT t.table_schema, t.table_name FROM kainite_load_table t JOIN kainite_load l USING (log_partition)
+    WHERE l.state = 'cut over'"""
 
 IS_ITS: Final = "SELECT 1 FROM kainite_load WHERE log_partition = %s AND generation = %s"
 
@@ -206,15 +212,6 @@ COPIED: Final = f"""
 CHECKED: Final = f"""
     SELECT table_schema, table_name, done_at IS NOT NULL, cause FROM kainite_load_step
     WHERE log_partition = %s AND stage >= {CHECK_STAGE} ORDER BY step"""
-
-# A foreign key of the table, or of another one to it: rows that are copied may be on either side.
-FOREIGN_KEYS: Final = """
-    SELECT k.table_schema, k.table_name, k.constraint_name, k.column_name, k.referenced_table_schema,
-           k.referenced_table_name, k.referenced_column_name
-    FROM information_schema.key_column_usage k
-    WHERE k.referenced_table_name IS NOT NULL
-      AND (k.table_schema = %s AND k.table_name = %s OR k.referenced_table_schema = %s AND k.referenced_table_name = %s)
-    ORDER BY k.table_schema, k.table_name, k.constraint_name, k.ordinal_position"""
 
 
 def written_since(then: str | None, now: str | None) -> int | None:

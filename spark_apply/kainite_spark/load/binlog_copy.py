@@ -134,7 +134,9 @@ class BinlogCopySource:
         pair = paired_table(self.ends, ".".join(table), target)
         wait_until_read(self.ends, pair.source.name)
         with source_catalogue(self.ends) as (catalogue, _):
-            steps = copy_steps([pair], Catalogue({}), lambda table: _ranges(catalogue, table))
+            ranges = partial(_ranges, catalogue)
+            into_mariadb = is_mariadb(self.ends.target)
+            steps = steps_from_mariadb([pair], ranges) if into_mariadb else copy_steps([pair], Catalogue({}), ranges)
         return _BinlogCopy(self.ends, [pair], steps, min(parallelism, len(steps)))
 
     def lives(self, snapshot: str) -> bool:

@@ -12,16 +12,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kainite.base.errors import TargetBusyError, TargetUnavailableError
 from kainite.base.retry import Backoff
 from kainite.capture.places import commit_place_of
 from kainite.log.format.deltas import read_deltas
-from kainite.replicate.table_load import HeldUnit, TableLoad, is_full
+from kainite.replicate.load_target import DrivenTable
+from kainite.replicate.table_load import HeldUnit, is_full
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.postgresql.claims import claim_of_held
-from kainite_spark.targets.postgresql.session import PostgresSession
 
 PAUSE_S: Final = 0.5
 """Seconds between two looks whether the apply job has passed the table's point."""
@@ -33,6 +32,27 @@ TRIES: Final = 8
 """Times in a row that a batch may meet locked rows, or a target that is away."""
 
 _BACKOFF: Final = Backoff.doubling(0.2, 10.0)
+
+
+class CatchingUp(Protocol):
+    """A session with a target that applies what was held."""
+
+    def catch_up(self, load: str, generation: int, places: Sequence[int], units: Sequence[Unit]) -> None:
+        """Takes what is held, and applies units, change by change, in one transaction.
+
+        Args:
+            load: the name of the table's load.
+            generation: the load's generation.
+            places: the places of what was held.
+            units: those of its units that are to be applied.
+
+        Raises:
+            TargetFencedError: the load was begun, or gone on with, elsewhere, or somebody has taken what was held.
+            TargetError: as :meth:`kainite_spark.targets.contract.TargetSession.apply`.
+        """
+
+    def close(self) -> None:
+        """Closes the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +69,9 @@ class CatchUp:
             more, since the apply job would never pass the point.
     """
 
-    load: TableLoad
+    load: DrivenTable
     position: int
-    session: PostgresSession
+    session: CatchingUp
     stop: threading.Event
     look: Callable[[], None]
     check: Callable[[], None] = lambda: None
@@ -104,10 +124,8 @@ class CatchUp:
     def _take(self) -> Sequence[HeldUnit]:
         held = self.load.held()
         if held:
-            claim = claim_of_held(
-                self.load.name, self.load.steps.generation, [place for one in held for place in one.places]
-            )
-            self.session.catch_up(claim, self._units(held))
+            places = [place for one in held for place in one.places]
+            self.session.catch_up(self.load.name, self.load.steps.generation, places, self._units(held))
         return held
 
     def _units(self, held: Sequence[HeldUnit]) -> list[Unit]:

@@ -10,19 +10,19 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
-
-import psycopg
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kainite.base.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
 from kainite.capture.places import format_place
-from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import FoundLoad
-from kainite.replicate.load_target import DrivenLedger
+from kainite.replicate.load_target import DrivenLedger, foreign_keys_made
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
+
+if TYPE_CHECKING:
+    from kainite.replicate.load_target import LoadSession
 
 _LOG = logging.getLogger(__name__)
 
@@ -79,14 +79,9 @@ def goes_on(lives: Callable[[str], bool], ledger: DrivenLedger, found: FoundLoad
     return True
 
 
-def make_foreign_keys(connection: psycopg.Connection, log_partition: str) -> None:
+def make_foreign_keys(connection: LoadSession, log_partition: str) -> None:
     """Makes foreign keys that are off again, where both tables are live; raises TargetRejectedError for refusals."""
-    check_made(make_again(connection, log_partition))
-
-
-def check_made(refused: Sequence[str]) -> None:
-    """Raises TargetRejectedError where the target refused foreign keys."""
-    if refused:
+    if refused := foreign_keys_made(connection, log_partition):
         raise TargetRejectedError(
             f"rows are in their places, and foreign keys were refused: {'; '.join(refused)}. Mend that and start again:"
             " it makes them"

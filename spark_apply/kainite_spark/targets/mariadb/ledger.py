@@ -26,7 +26,8 @@ CREATE: Final = (
     CREATE TABLE IF NOT EXISTS kainite_fence (
         log_partition varchar(255) NOT NULL PRIMARY KEY,
         generation bigint NOT NULL,
-        micro_batch bigint NOT NULL
+        micro_batch bigint NOT NULL,
+        tables bigint NOT NULL DEFAULT 0
     ) {_OPTIONS}""",
     f"""
     CREATE TABLE IF NOT EXISTS kainite_prepared (
@@ -52,7 +53,9 @@ CREATE_MARK: Final = f"""
 
 FENCE: Final = "SELECT generation, micro_batch FROM kainite_fence WHERE log_partition = %s"
 
-SHARE_FENCE: Final = f"{FENCE} LOCK IN SHARE MODE"
+# ``tables`` is the version of the tables' states (kainite.replicate.table_ledger).
+SHARE_FENCE: Final = """
+    SELECT generation, micro_batch, tables FROM kainite_fence WHERE log_partition = %s LOCK IN SHARE MODE"""
 
 # Waits for the transactions of the micro-batch before.
 LOCK_FENCE: Final = f"{FENCE} FOR UPDATE"

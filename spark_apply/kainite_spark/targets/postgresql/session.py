@@ -35,13 +35,14 @@ import psycopg
 from kainite.base.errors import TargetBusyError, TargetFencedError, TargetRejectedError
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.held_deltas import NewUnits
 from kainite_spark.targets.hooks import HookPolicy
 from kainite_spark.targets.postgresql import ledger, prepared
-from kainite_spark.targets.postgresql.claims import WriteClaim, claim_of
+from kainite_spark.targets.postgresql.claims import WriteClaim, claim_of, claim_of_held
 from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units, is_about_foreign_key
 from kainite_spark.targets.postgresql.firing_hooks import KnownHooks
-from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnits
+from kainite_spark.targets.postgresql.loaded_tables import LoadedTables
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
 from kainite_spark.targets.postgresql.sent_statements import OutdatedTypesError, SentStatements
 from kainite_spark.targets.postgresql.transactions import ROW_WAIT_S, opened, pin
@@ -133,9 +134,11 @@ class PostgresSession:
             raise about_own_tables(error) from error
         return found
 
-    def catch_up(self, claim: WriteClaim, units: Sequence[Unit]) -> None:
-        """Applies what was held of units, change by change, in one transaction; raises as :meth:`apply`."""
-        self._apply(claim, lambda _: chain.from_iterable(map(self._planner.one_by_one, units)))
+    def catch_up(self, load: str, generation: int, places: Sequence[int], units: Sequence[Unit]) -> None:
+        """Implements :meth:`kainite_spark.load.catch_up.CatchingUp.catch_up`."""
+        self._apply(
+            claim_of_held(load, generation, places), lambda _: chain.from_iterable(map(self._planner.one_by_one, units))
+        )
 
     def close(self) -> None:
         if self._connection is not None:
