@@ -205,10 +205,17 @@ def test_a_unit_that_fails_keeps_its_rows_from_the_repair(replica: tuple[BinlogL
     assert compared(world).verdict == "known"
 
 
-def test_newer_values_stay_in_random_histories(replica: tuple[BinlogLoading, Following]) -> None:
+@pytest.mark.parametrize(
+    "histories",
+    [
+        pytest.param(6, marks=pytest.mark.timeout(300)),
+        pytest.param(40, marks=[pytest.mark.long, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_newer_values_stay_in_random_histories(replica: tuple[BinlogLoading, Following], histories: int) -> None:
     """Source and target are changed at random, before the point, behind it, and while the owner is asked."""
     world, follower = replica
-    for seed in range(12):
+    for seed in range(histories):
         chosen = random.Random(seed)
 
         def change(chosen: random.Random = chosen) -> None:

@@ -62,7 +62,7 @@ def test_a_load_is_told_from_its_beginning_to_its_cut_over(mariadb: str, tmp_pat
 
 def test_a_role_of_an_apply_job_alone_needs_no_other_right(mariadb: str, mariadb_server: str) -> None:
     user, database = unique("u").replace("-", "_"), server_of(mariadb).database
-    run_script(mariadb_server, f"CREATE USER {user}@localhost; GRANT SELECT ON {database}.kainite_load TO"
+    run_script(mariadb_server, f"CREATE USER {user}@localhost; GRANT CREATE, SELECT ON {database}.kainite_load TO"
                f" {user}@localhost")  # fmt: skip
     try:
         assert read_mariadb_replica(mariadb.replace("root@", f"{user}@"), LOG) == ReplicaFacts()
