@@ -81,7 +81,7 @@ def cutover(properties: Path, check: bool, undo: bool, wait: float, as_json: boo
 
 
 def _source_of(configured: Settings) -> CutOverSource:
-    ends = any_ends_of(configured, mariadb=True)
+    ends = any_ends_of(configured)
     sequences = sequences_between(ends, target_catalogue(configured, ends))
     return (
         BinlogCutOverSource(ends, sequences) if isinstance(ends, BinlogEnds) else PostgresCutOverSource(ends, sequences)

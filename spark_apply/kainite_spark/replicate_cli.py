@@ -128,7 +128,7 @@ def load(properties: Path, anew: bool, as_json: bool) -> int:
       kainite replicate load -p shop.properties --json     progress as lines of JSON
     """
     configured = settings.load(properties, needs=("applicationName",))
-    ends = any_ends_of(configured, mariadb=True)
+    ends = any_ends_of(configured)
     stop = threading.Event()
     told = partial(tell, as_json=as_json)
     try:
@@ -154,7 +154,7 @@ def status(properties: Path, as_json: bool) -> int:
     Examples:
       kainite replicate status -p shop.properties
     """
-    ends = any_ends_of(settings.load(properties, needs=("applicationName",)), mariadb=True)
+    ends = any_ends_of(settings.load(properties, needs=("applicationName",)))
     found = status_at(ends)
     if isinstance(ends, ReplicaEnds) and found.state is not LoadState.CUT_OVER:
         found = replace(found, standbys=standbys_of(ends.source))
@@ -166,7 +166,7 @@ def status(properties: Path, as_json: bool) -> int:
 
 
 def _write(configured: Settings) -> Iterator[str]:
-    ends = any_ends_of(configured, mariadb=True)
+    ends = any_ends_of(configured)
     if isinstance(ends, BinlogEnds):
         yield from write_offset(ends)
         if is_mariadb(ends.target):
@@ -178,7 +178,7 @@ def _write(configured: Settings) -> Iterator[str]:
 
 
 def _look(configured: Settings) -> list[CheckFinding]:
-    ends = any_ends_of(configured, mariadb=True)
+    ends = any_ends_of(configured)
     if isinstance(ends, BinlogEnds):
         found = look_at_binlog(configured, ends)
     elif is_mariadb(ends.target):

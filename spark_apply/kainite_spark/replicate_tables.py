@@ -130,7 +130,7 @@ def _check(target: LoadSession, log_partition: str, work: _TableWork, *, adds: b
 
 def _run(names: Sequence[str], properties: Path, *, adds: bool, anew: bool, as_json: bool) -> int:
     configured = settings.load(properties, needs=("applicationName",))
-    ends = any_ends_of(configured, mariadb=True)
+    ends = any_ends_of(configured)
     works = _works(configured, ends, names, adds=adds)
     with load_session(ends.target, "kainite replicate") as target:
         for work in works:

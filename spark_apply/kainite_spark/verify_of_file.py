@@ -78,7 +78,7 @@ class FileComparison:
                 f"{configured.path}: kainite verify needs uowOrder = dense: in another order the log does not tell"
                 " which units lie before a point of the source"
             )
-        ends = any_ends_of(configured, mariadb=True)
+        ends = any_ends_of(configured)
         _check_sessions(ends)
         catalogue = target_catalogue(configured, ends)
         connection = opened.enter_context(load_session(ends.target, _NAME))
@@ -175,7 +175,7 @@ class RepeatedFileComparison:
     stop: threading.Event
 
     def age(self) -> float | None:
-        ends = any_ends_of(self.configured, mariadb=True)
+        ends = any_ends_of(self.configured)
         with load_session(ends.target, _NAME) as connection:
             found = latest_outcome(connection, ends.log_partition)
         if found is None or not found.ended_at:
@@ -187,6 +187,6 @@ class RepeatedFileComparison:
             return FileComparison.of(self.configured, (), self.wait, self.stop, opened).run(0)
 
     def note(self, every: float | None, trouble: str | None) -> None:
-        ends = any_ends_of(self.configured, mariadb=True)
+        ends = any_ends_of(self.configured)
         with load_session(ends.target, _NAME) as connection:
             VerifyLedger(connection, ends.log_partition).note_repeated(every, trouble)

@@ -64,7 +64,7 @@ def test_tables_of_the_ledger_are_read_in_the_snapshot(target: MariadbPointTarge
 def test_a_table_that_is_altered_or_locked_in_between_is_told(
     target: MariadbPointTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot_session, "_SESSION", f"{snapshot_session._SESSION}, lock_wait_timeout = 1")
+    monkeypatch.setattr(snapshot_session, "_SESSION", f"{snapshot_session._SESSION}, lock_wait_timeout = 1")  # noqa: SLF001
     with session_of(target.url) as connection:
         ledger = stopped(connection)
         with target.connect() as view:
