@@ -72,8 +72,8 @@ def binlog_ends_of(configured: Settings) -> BinlogEnds:
         configured: the settings file.
 
     Raises:
-        SettingsError: the extractor's command line is not understood, the target is neither PostgreSQL nor MariaDB, or the
-            offset is kept elsewhere than in ``extractorOffsetFile``.
+        SettingsError: the extractor's command line is not understood, the target is neither PostgreSQL nor MariaDB, or
+            the offset is kept elsewhere than in ``extractorOffsetFile``.
     """
     require_one_target(configured, "kainite replicate")
     target = configured.apply.target
