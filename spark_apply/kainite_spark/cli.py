@@ -31,7 +31,7 @@ from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
 from kainite.replicate.asked_target import asking, giving_up
 from kainite.settings import AwsFrom, Settings
-from kainite.settings.targets import is_atomic, of_target
+from kainite.settings.targets import has_one_job, is_atomic, of_target
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
@@ -57,6 +57,7 @@ from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.hooks_report import show, switch_on, target_url
 from kainite_spark.targets.opening import most_units, open_stops, open_target
+from kainite_spark.targets.together.opening import open_together
 
 
 @click.command()
@@ -84,7 +85,8 @@ def apply(
 
     Runs until TERM or Ctrl-C, then ends after the current micro-batch. Several may be started: one applies
     units, the others wait until it has ended. Each of several targets has an apply job of its own (--target); with
-    targetCommit=atomic one serves them all, and "apply resolve" shows the transactions that are left prepared in them.
+    targetCommit=together and atomic one serves them all. With atomic, "apply resolve" shows the transactions that are
+    left prepared in them.
 
     \b
     Examples:
@@ -114,7 +116,7 @@ def apply(
 
 
 def _configured(properties: Path, target: str | None, *, of_one: bool) -> Settings:
-    """Returns the settings of one target; with ``targetCommit=atomic``, for an apply job, those of all.
+    """Returns the settings of one target; of an apply job that serves several, those of all.
 
     Args:
         properties: the settings file.
@@ -125,10 +127,12 @@ def _configured(properties: Path, target: str | None, *, of_one: bool) -> Settin
         SettingsError: the file cannot be used, or the wrong target is named, or none.
     """
     found = settings.load(properties, needs=("applicationName",))
-    if of_one or not is_atomic(found):
+    if of_one or not has_one_job(found):
         return of_target(found, target)
     if target is not None:
-        raise SettingsError("with targetCommit=atomic one apply job serves all targets: start it without --target")
+        raise SettingsError(
+            f"with targetCommit={found.apply.commit} one apply job serves all targets: start it without --target"
+        )
     return found
 
 
@@ -244,8 +248,10 @@ def _target(configured: Settings, store: LogStore, stop: threading.Event) -> Ite
 def _opened(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:
     """Returns the target, or all targets as one; opens no connection."""
     levels = load_levels(catalogue, configured.uow.precedence_file)
-    if not is_atomic(configured):
+    if not has_one_job(configured):
         return open_target(target_url(configured), catalogue, levels, configured.apply, configured.child.markers)
+    if not is_atomic(configured):
+        return open_together(configured, catalogue or Catalogue({}), levels)
     decisions = Decisions(store, configured.log.partition)
     return open_atomic(configured, catalogue or Catalogue({}), levels, decisions)
 

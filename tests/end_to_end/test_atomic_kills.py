@@ -1,9 +1,10 @@
-"""SIGKILL of the apply job's driver, its JVM, its task workers and each server, at each step of ``targetCommit = atomic``.
+"""SIGKILL of the apply job's driver, JVM and task workers, and of each server, at each step of ``targetCommit =
+atomic``.
 
-All processes are real: daemon, apply job on Spark, PostgreSQL and MariaDB (:mod:`support.together_processes`). Whoever looks at the
-targets meanwhile sees each unit whole, once and in order, and never more than one transaction in one target alone. At the end
-both targets have what the log has as committed, none has what one of them refuses, and nothing is left prepared.
-CI kills at some steps; ``-m long`` everybody at each step.
+All processes are real: daemon, apply job on Spark, PostgreSQL and MariaDB (:mod:`support.together_processes`). Whoever
+looks at the targets meanwhile sees each unit whole, once and in order, and never more than one transaction in one
+target alone. At the end both targets have what the log has as committed, none has what one of them refuses, and nothing
+is left prepared. CI kills at some steps; ``-m long`` everybody at each step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Relays before real servers, at which one connection is held at a chosen text: a statement, or a request.
 
-Whoever is connected through a relay is a real client of a real server. A *hold* waits for the first request with its text.
-It keeps that request from the server, or the server's answer from the client; so somebody can be killed while another
-one stands at exactly that step. All other connections go on.
+Whoever is connected through a relay is a real client of a real server. A *hold* waits for the first request with its
+text. It keeps that request from the server, or the server's answer from the client; so somebody can be killed while
+another one stands at exactly that step. All other connections go on.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ as long as the gate is closed. So somebody can be killed while a command stands 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading

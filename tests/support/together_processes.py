@@ -1,8 +1,8 @@
 """An application whose targets, PostgreSQL and MariaDB, commit together: its parts are the processes that a user runs.
 
 ``kainite run`` and ``kainite apply`` on Spark; the latter, and each server, may be killed while the former stands at a
-chosen step of a transaction (:class:`Step`), which relays before the servers hold (:mod:`support.relays`). What has ended is
-started again, as a service manager does it. Meanwhile somebody looks at both targets' states.
+chosen step of a transaction (:class:`Step`), which relays before the servers hold (:mod:`support.relays`). What has
+ended is started again, as a service manager does it. Meanwhile somebody looks at both targets' states.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class TogetherProcesses:
         self._end_apply()
 
     def _judge(self, name: str, seen: SeenState, before: Mapping[str, SeenState]) -> None:
-        """Judges a state: each unit is whole and once, none before an earlier one, and the targets are not far apart."""
+        """Judges a state: each unit is whole and once, none before an earlier one; the targets are not far apart."""
         expected = self.history.of(name)
         noted = set(seen.noted)
         assert len(noted) == len(seen.noted), f"{name} has a unit twice: {seen.noted}"
@@ -275,7 +275,9 @@ class TogetherProcesses:
         assert self._apply is not None
         family = psutil.Process(self._apply.pid).children(recursive=True)
         workers = [process for process in family if is_worker(process)]
-        doomed = {Struck.JVM: list(filter(is_jvm, family)), Struck.WORKERS: workers, Struck.HOST: family}.get(struck, [])
+        doomed = {Struck.JVM: list(filter(is_jvm, family)), Struck.WORKERS: workers, Struck.HOST: family}.get(
+            struck, []
+        )
         if struck is Struck.FROZEN:
             for process in workers:
                 process.suspend()
@@ -379,7 +381,7 @@ def _killed(process: psutil.Process) -> bool:
 def together_processes(
     kinds: Mapping[str, str], pipeline: Callable[[str, Database], Pipeline], endpoint: str, consistency: str = "prefix"
 ) -> Iterator[TogetherProcesses]:
-    """Gives the processes of an application with the targets ``shop`` and ``crm``; checks at the end that states were seen.
+    """Gives the processes of an application with the targets ``shop`` and ``crm``, whose states are looked at.
 
     Args:
         kinds: the kind of each target's server, as :class:`~support.killed_servers.KilledServer` names it.
@@ -431,4 +433,3 @@ def _behind_relay(at: Relays, database: Database, folder: Path) -> tuple[Relay, 
         return at.at_socket(path, Path(server)), f"{address}={path}"
     name = ".s.PGSQL.5432"
     return at.at_socket(folder / name, Path(server) / name), f"{address}={folder}"
-

@@ -93,7 +93,9 @@ def show(
     if target is not None:
         of_target(settings, target)
         if not targets:
-            raise SettingsError("with targetCommit=atomic a unit has one status in all targets: leave --target out")
+            raise SettingsError(
+                f"with targetCommit={settings.apply.commit} a unit has one status in all targets: leave --target out"
+            )
     head = opened[0].read_head(opened[1])
     parts = read_marks(*opened, targets.names).parts if targets else None
     if limit and not wanted and not uows and target is None:
