@@ -71,18 +71,23 @@ class AtomicWorld:
             database.run(TABLES[name] if len(databases) > 1 else "".join(TABLES.values()))
         catalogues = {name: only(reflect(databases[name].url), targets, name) for name in targets.names}
         self.catalogue: Catalogue = merged(catalogues.values())
-        self.targets = {name: self._opened(databases[name], catalogues[name]) for name in targets.names}
-        self.target().prepare(LEDGER, self.catalogue)
+        self.targets: dict[str, PreparingTarget] = {
+            name: self._opened(databases[name], catalogues[name]) for name in targets.names
+        }
+        self.joint().prepare(LEDGER, self.catalogue)
         self.log = MainLog(store, Signing(self.catalogue))
 
-    def target(self, fate: Fate | None = None, store: LogStore | None = None) -> Any:
+    def joint(self, fate: Fate | None = None, store: LogStore | None = None) -> AtomicTarget | TogetherTarget:
         """Returns the targets as one; ``fate``: each change of one of them may be the last effect."""
-        if self.commit is TargetCommit.TOGETHER:
-            holding = {
-                name: target if fate is None else MortalHolding(target, fate, name)
-                for name, target in self.targets.items()
-            }
-            return TogetherTarget(holding, self.assignment)
+        if self.commit is TargetCommit.ATOMIC:
+            return self.target(fate, store)
+        targets: dict[str, Any] = {
+            name: target if fate is None else MortalHolding(target, fate, name) for name, target in self.targets.items()
+        }
+        return TogetherTarget(targets, self.assignment)
+
+    def target(self, fate: Fate | None = None, store: LogStore | None = None) -> AtomicTarget:
+        """Returns them, with ``targetCommit = atomic``; arguments as of :meth:`joint`."""
         targets: dict[str, Any] = {
             name: target if fate is None else MortalPreparing(target, fate, name)
             for name, target in self.targets.items()
@@ -92,7 +97,7 @@ class AtomicWorld:
     def job(self, fate: Fate | None = None, target: Any = None, options: ApplyOptions = QUICK, **more: Any) -> ApplyJob:
         """Returns an apply job; ``options`` are its tasks', ``more`` its settings."""
         store = self.store if fate is None else MortalStore(self.store, fate)
-        target = target or self.target(fate, store)
+        target = target or self.joint(fate, store)
         settings = ApplySettings(**({"lease": 60.0, "idle": 0.01} | more))
         runner = InlineRunner(store, "0", target, options=options)
         return ApplyJob(ApplyEnvironment(settings, store, "0", "a job", target, runner, LEDGER), self.stop)
@@ -129,8 +134,9 @@ class AtomicWorld:
 
     def _opened(self, database: Database, catalogue: Catalogue) -> Any:
         target = open_target(database.target, catalogue)
-        prepares = self.commit is TargetCommit.ATOMIC and isinstance(target, SqliteTarget)
-        return PreparingSqlite(target) if prepares else target
+        if self.commit is TargetCommit.ATOMIC and isinstance(target, SqliteTarget):
+            return PreparingSqlite(target)
+        return target
 
 
 def both(tid: int = 1, value: int = 1) -> Unit:

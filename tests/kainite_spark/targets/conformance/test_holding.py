@@ -72,7 +72,7 @@ def test_two_targets_may_be_one_database(tmp_path: Path) -> None:
     sqlite3.connect(tmp_path / "one.db").close()
     one = Database(f"sqlite:///{tmp_path / 'one.db'}")
     with closing(AtomicWorld(MemoryStore(), {"shop": one, "crm": one}, commit=TargetCommit.TOGETHER)) as world:
-        target = world.target()
+        target = world.joint()
         target.raise_generation("log/0", 1)
         target.raise_generation("log/0", 2)
     fences = "SELECT log_partition, generation FROM kainite_fence ORDER BY 1"
