@@ -170,6 +170,18 @@ def is_atomic(settings: Settings) -> bool:
     return has_one_job(settings) and settings.apply.commit is TargetCommit.ATOMIC
 
 
+def require_parts(settings: Settings) -> None:
+    """Refuses what is about a unit's status in one of several targets, where units have one status.
+
+    Raises:
+        SettingsError: one apply job serves all targets.
+    """
+    if has_one_job(settings):
+        raise SettingsError(
+            f"with targetCommit={settings.apply.commit} a unit has one status in all targets: leave --target out"
+        )
+
+
 def each_target(settings: Settings) -> tuple[Settings, ...]:
     """Returns the settings of each target: the settings themselves where the application has one target."""
     return tuple(of_target(settings, name) for name in settings.of_targets) or (settings,)
