@@ -6,7 +6,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from kainite.log.contract import LogStore
 from kainite.settings import ApplySettings, TargetCommit
@@ -82,7 +82,8 @@ class AtomicWorld:
         if self.commit is TargetCommit.ATOMIC:
             return self.target(fate, store)
         targets: dict[str, Any] = {
-            name: target if fate is None else MortalHolding(target, fate, name) for name, target in self.targets.items()
+            name: target if fate is None else MortalHolding(cast(Any, target), fate, name)
+            for name, target in self.targets.items()
         }
         return TogetherTarget(targets, self.assignment)
 
