@@ -16,6 +16,7 @@ from kainite.uow.catalogue.several import only
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.holding import HoldingTarget
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark
 from kainite_spark.targets.together.session import TogetherSession, ledger_in
 
@@ -46,6 +47,11 @@ class TogetherTarget:
     def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         for name, target in self.targets.items():
             target.prepare(ledger_in(log_partition, name), only(catalogue, self.assignment, name))
+
+    def take_tables(self, taking: LogTables) -> None:
+        for name, target in self.targets.items():
+            own = {table: full for table, full in taking.tables.items() if self.assignment.target_of(table) == name}
+            target.take_tables(replace(taking, log_partition=ledger_in(taking.log_partition, name), tables=own))
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         for name, target in self.targets.items():
