@@ -89,6 +89,8 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
         return
     if commit is not TargetCommit.EACH:
         yield from _unable(of_targets, commit)
+    if commit is TargetCommit.TOGETHER:
+        yield from _same(of_targets)
     for place, key, own_key in (
         (("apply", "target"), "target", "target.NAME"),
         (("uow", "catalogue_file"), "catalogueFile", "target.NAME.catalogueFile"),
@@ -123,6 +125,15 @@ def _unable(of_targets: Mapping[str, Values], commit: TargetCommit) -> Iterator[
                 f"target.{name} is of the kind {kind.name}, {lacks}: targetCommit={commit} needs targets of the kind"
                 f" {', '.join(each.name for each in able)}; with targetCommit=each every kind takes part"
             )
+
+
+def _same(of_targets: Mapping[str, Values]) -> Iterator[str]:
+    """Yields the targets that are one database: of SQLite, one of two open transactions would wait for the other."""
+    places: dict[str, str] = {}
+    for name, own in of_targets.items():
+        address = own.get(("apply", "target"))
+        if address is not None and (other := places.setdefault(address, name)) != name:
+            yield f"target.{other} and target.{name} are one database: name it as one target, which commits as a whole"
 
 
 def assignment_of(of_targets: Mapping[str, Mapping[tuple[str, str], Any]]) -> TableAssignment:

@@ -129,6 +129,12 @@ def test_a_kind_that_cannot_wait_is_refused(tmp_path: Path) -> None:
     assert has_one_job(read(tmp_path, *BOTH[:3], "target.erp = sqlite:///erp.db", *of_erp))
 
 
+def test_one_database_is_one_target_of_those_that_refuse_together(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"target\.shop and target\.erp are one database: name it as one target"):
+        read(tmp_path, *BOTH[:3], "target.erp = postgresql://u@h/shop", "target.erp.tables = bill",
+             "targetCommit = together")  # fmt: skip
+
+
 @pytest.mark.parametrize("commit", ["atomic", "together"])
 def test_one_target_does_not_commit_together(tmp_path: Path, commit: str) -> None:
     with pytest.raises(SettingsError, match=f"targetCommit={commit} is about several targets"):

@@ -67,8 +67,8 @@ def test_a_deferred_constraint_is_checked_before_the_first_commit(world: AtomicW
     assert (world.noted("shop"), world.noted("crm")) == (["good"], ["good"])
 
 
-def test_two_targets_may_be_one_database(tmp_path: Path) -> None:
-    """Shows each has a ledger of its own there; as two schemas of a server have them."""
+def test_each_target_has_a_ledger_of_its_own(tmp_path: Path) -> None:
+    """Shows that in one file: schemas of a server's database that are named by two addresses share Kainite's tables."""
     sqlite3.connect(tmp_path / "one.db").close()
     one = Database(f"sqlite:///{tmp_path / 'one.db'}")
     with closing(AtomicWorld(MemoryStore(), {"shop": one, "crm": one}, commit=TargetCommit.TOGETHER)) as world:
