@@ -13,6 +13,7 @@ from kainite.capture.postgresql.quiet_source import QuietSource, watching
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.binlog_closing import look_at_binlog_writers
 from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.binlog_gaps import gaps_of
 from kainite.replicate.binlog_sequences import counted_columns, look_at_counted, set_counted
 from kainite.replicate.binlog_watch import watching_binlog
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, both_sessions, target_session
@@ -129,6 +130,8 @@ class BinlogCutOverSource:
             BinlogCopySource(self.ends).check()
         except SourceError as error:
             yield wrong("binlog", str(error), "kainite replicate load --anew, behind a new offset")
+        with target_session(self.ends.target) as target:
+            yield from gaps_of(self.ends, target)
         yield from look_at_counted(counted_columns(self.ends, self.catalogue))
 
     def watching(self) -> AbstractContextManager[SourceWatch]:
