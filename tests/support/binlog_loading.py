@@ -134,6 +134,10 @@ class Following:
         self._bring(self._extraction.quiet())
         return int(self._extraction.offset["number"])
 
+    def read(self) -> None:
+        """Brings all that the source has committed to the log, and applies nothing."""
+        self._log(self._extraction.quiet())
+
     @contextmanager
     def living(self, *expected: type[Exception]) -> Iterator[None]:
         """Lets extractor, log and apply job run on threads meanwhile; they may end by the expected errors."""

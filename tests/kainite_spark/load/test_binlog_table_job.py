@@ -210,12 +210,14 @@ READ = ("account", "counter", "journal", "entry")
 WIDER = (*READ, "more")
 
 
-def restarted(live: LiveBinlog, tables: tuple[str, ...]) -> None:
+def restarted(live: LiveBinlog, tables: tuple[str, ...], *, applies: bool = True) -> None:
     """Ends the extraction, begins it again with other tables, and has a change of the added one committed."""
     live.made.begin_again(tables=tables)
-    live.made.catch_up()
+    live.made.read()
     live.loading.in_source("INSERT INTO more SELECT COUNT(*) + 1, 2 FROM more")
-    live.made.catch_up()
+    live.made.read()
+    if applies:
+        live.made.catch_up()
 
 
 def place_of(live: LiveBinlog, load: str) -> int | None:
@@ -293,8 +295,8 @@ def test_a_load_of_everything_behind_a_gap_begins_anew(source: str, postgres: st
         def toggle(step: int) -> None:
             if not toggled:
                 toggled.append(step)
-                restarted(live, READ)
-                restarted(live, WIDER)
+                restarted(live, READ, applies=False)
+                restarted(live, WIDER, applies=False)
 
         with pytest.raises(SourceError, match=r"without a gap since transaction \d+ alone.*is worth nothing"):
             loaded_whole(live, live.steps(toggle))

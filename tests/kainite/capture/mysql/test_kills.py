@@ -140,6 +140,7 @@ def test_killed_at_any_moment_nothing_is_missing_and_numbers_stay(
     assert bench.start()["number"] == application.committed
 
 
+@pytest.mark.timeout(300)
 def test_killed_and_begun_with_other_tables_each_unit_has_one_content(bench: Bench, database: str) -> None:
     """Shows it: what the killed extraction had put, and not yet in its offset, comes again with the same changes."""
     settings_of(bench, database)
@@ -147,7 +148,7 @@ def test_killed_and_begun_with_other_tables_each_unit_has_one_content(bench: Ben
     choice = random.Random(5)
     choices: list[tuple[str, ...]] = [("item",), (), ("item", "other")]
     with Application(database, seed=2, others=True) as application:
-        for turn in range(9):
+        for turn in range(5):
             settings, goal = reading(bench, database, *choices[turn % 3]), bench.start()["number"] + 1
             with bench.running(settings) as process:
                 wait_until(partial(reached, bench, goal), process)
