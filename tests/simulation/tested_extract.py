@@ -159,9 +159,9 @@ def _as_before(original: Any) -> Any:
 def _as_the_server_is(original: Any) -> Any:
     """Gives the place to which the server has written, in place of that to which it was read."""
 
-    def give(self: Any, source: Any) -> Any:
+    def give(self: Any, source: Any, **more: Any) -> Any:
         self._ends = source.look(self._ends).end
-        return original(self, source)
+        return original(self, source, **more)
 
     return give
 
@@ -169,9 +169,9 @@ def _as_the_server_is(original: Any) -> Any:
 def _unnoted(original: Any) -> Any:
     """Forgets the XA transactions that are prepared."""
 
-    def give(self: Any, source: Any) -> Any:
+    def give(self: Any, source: Any, **more: Any) -> Any:
         self._prepared.clear()
-        return original(self, source)
+        return original(self, source, **more)
 
     return give
 
