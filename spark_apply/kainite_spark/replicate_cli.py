@@ -40,6 +40,7 @@ from kainite.replicate.verify_report import summary_of
 from kainite.settings import Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.cli import stopping
+from kainite_spark.configured_target import tables_taken
 from kainite_spark.cutover_cli import cutover
 from kainite_spark.driver.patience import at_the_start
 from kainite_spark.load.findings_table import print_findings
@@ -212,6 +213,7 @@ def _load(
     found = catalogue()
     with closing(open_target(ends.target, found, apply=configured.apply)) as target:
         target.prepare(ends.log_partition, found)
+        target.take_tables(tables_taken(configured, found))
     with (
         copying(configured, ends, stop) as (source, runner),
         load_session(ends.target, "kainite load driver") as connection,

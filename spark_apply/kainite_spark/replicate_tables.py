@@ -27,6 +27,7 @@ from kainite.replicate.status import TableState, status_of
 from kainite.replicate.tables import TableName, described
 from kainite.settings import Settings
 from kainite_spark.cli import stopping
+from kainite_spark.configured_target import tables_taken
 from kainite_spark.load.rounds import make_foreign_keys
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.replicate_progress import LoadProgress, status_at, tell
@@ -180,6 +181,7 @@ def _made(configured: Settings, ends: LoadEnds, work: _TableWork) -> None:
     catalogue = preparation.target_catalogue(configured, ends)
     with closing(open_target(ends.target, catalogue, apply=configured.apply)) as target:
         target.prepare(ends.log_partition, catalogue)
+        target.take_tables(tables_taken(configured, catalogue))
 
 
 def _session(configured: Settings, ends: LoadEnds) -> PostgresSession:

@@ -109,6 +109,15 @@ class ApplySettings:
         default=(),
         otherwise="none",
     )
+    shared_tables: tuple[str, ...] = own(
+        "targetSharedTables",
+        names(),
+        Reload.NEXT_JOB,
+        "Tables of the target that other logs write too, each its own rows: nothing orders units of two logs "
+        "(docs/scale.md). Every other table has one log.",
+        default=(),
+        otherwise="none",
+    )
     held_bytes: int = own(
         "targetHeldBytes",
         whole(2**20, 2**50, "bytes"),

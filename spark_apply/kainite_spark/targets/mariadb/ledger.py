@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-TABLES: Final = ("kainite_applied", "kainite_fence", "kainite_prepared")
+TABLES: Final = ("kainite_applied", "kainite_fence", "kainite_prepared", "kainite_log_table")
 
 _OPTIONS: Final = "ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
@@ -34,6 +34,12 @@ CREATE: Final = (
         gid varchar(200) NOT NULL,
         began_at timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
         PRIMARY KEY (log_partition, gid)
+    ) {_OPTIONS}""",
+    f"""
+    CREATE TABLE IF NOT EXISTS kainite_log_table (
+        table_name varchar(200) NOT NULL PRIMARY KEY,
+        log varchar(255) NOT NULL,
+        log_partition varchar(255) NOT NULL
     ) {_OPTIONS}""",
 )
 

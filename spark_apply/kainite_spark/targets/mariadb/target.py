@@ -19,7 +19,8 @@ from kainite.uow.canonical import canonical_of, is_opaque
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing
-from kainite_spark.targets.mariadb import fence_row, ledger, prepared
+from kainite_spark.targets.log_tables import LogTables
+from kainite_spark.targets.mariadb import fence_row, ledger, log_tables, prepared
 from kainite_spark.targets.mariadb.errors import about_own_tables
 from kainite_spark.targets.mariadb.firing_triggers import found_triggers
 from kainite_spark.targets.mariadb.loaded_positions import refuse_while_loading
@@ -71,6 +72,10 @@ class MariadbTarget:
             raise CatalogueError(why)
         tell_firing(found.firing)
         _tell_coarse_keys(catalogue)
+
+    def take_tables(self, taking: LogTables) -> None:
+        with self._transaction() as connection:
+            log_tables.take(connection, taking)
 
     def hooks(self) -> FoundHooks:
         with self._connection() as connection:

@@ -28,6 +28,7 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.sqlite import ledger
@@ -141,6 +142,15 @@ class SqliteTarget:
         if why := self._why_refused(firing):
             raise CatalogueError(why)
         tell_firing(firing)
+
+    def take_tables(self, taking: LogTables) -> None:
+        with self._transaction() as connection:
+            connection.execute(ledger.CREATE_LOG_TABLE)
+            connection.execute(ledger.GIVE_UP_TABLES, (taking.log_partition,))
+            rows = [(name, taking.log, taking.log_partition) for name in taking.full_names]
+            connection.executemany(ledger.TAKE_TABLE, rows)
+            others = connection.execute(ledger.TABLES_OF_OTHERS, (taking.log,))
+            taking.check({name: log for name, log in others if name in taking.tables.values()})
 
     def hooks(self) -> FoundHooks:
         with self._transaction() as connection:
