@@ -14,6 +14,7 @@ from kainite.capture.mysql.still_there import BinlogNow, check_still_there
 from support.mariadb_source import Extraction, execute, mariadb_with_binlog, source_database
 
 PLACE = BinlogPlace("binlog.000003", 500)
+UP_TO_500 = "WITH RECURSIVE up AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM up WHERE n < 500)"
 SAME = BinlogNow("7", PLACE, {"binlog.000002": 900, "binlog.000003": 500}, "0-7-42,1-7-3")
 
 
@@ -67,7 +68,7 @@ def test_a_reset_while_the_binlog_is_read_is_refused(tmp_path: Path) -> None:
         execute(database, "CREATE TABLE item (id int PRIMARY KEY)")
         for first, after in ((1_000, 0), (2_000, 60)):
             with Extraction(database) as extraction:
-                execute(database, f"INSERT INTO item SELECT seq + {first} FROM seq_1_to_500")  # one that is large
+                execute(database, f"INSERT INTO item {UP_TO_500} SELECT n + {first} FROM up")  # one that is large
                 extraction.until(1)
                 execute(database, "RESET MASTER", *(f"INSERT INTO item VALUES ({n})" for n in range(after)))
                 why = refusal(extraction)
