@@ -87,7 +87,7 @@ test-debezium: peers $(DEBEZIUM)/.set-up ## Run the tests on Debezium's own engi
 	$(BIN)/pytest -n 0 -m debezium $(TESTS)
 
 $(MYSQL)/.set-up: tools/mysql | $(STAMP)
-	@tools/patiently "unpacking MySQL" tools/mysql $(MYSQL)
+	@tools/patiently "unpacking MySQL" tools/mysql $(abspath $(MYSQL))
 	@touch $@
 
 test-mysql: peers $(MYSQL)/.set-up ## Run the tests of MariaDB on MySQL, too: 47 MB from Debian's unstable release
