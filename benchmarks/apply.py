@@ -55,7 +55,7 @@ from kainite.base.position import Position
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import UnitStatus
 from kainite.owner.mount import mount
-from kainite.owner.owner import LogOwner
+from kainite.owner.serving import serve_log
 from kainite.settings import ApplySettings, AwsSettings, Consistency, LogSettings, TargetTriggers, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.catalogue.reflection import reflect
@@ -274,7 +274,7 @@ def postgresql() -> Iterator[str]:
 async def _fill(store: LogStore, units: Sequence[Unit], table: str = LOG_TABLE) -> None:
     settings = LogSettings(table=table, owner=f"bench-{time.time()}", enabled=True)
     mounted = await asyncio.to_thread(mount, store, settings.partition, settings.owner, settings.lease)
-    async with LogOwner.serve(store, settings, UowSettings(), mounted) as log:
+    async with serve_log(store, settings, UowSettings(), mounted) as log:
         for start in range(0, len(units), 500):
             chunk = units[start : start + 500]
             position = Position(time.time_ns())

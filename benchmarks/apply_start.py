@@ -32,10 +32,10 @@ from kainite_demo.processes import Process
 LIMIT_S = 180.0
 
 
-def start_once(folder: Path, settings: Path) -> dict[str, float]:
-    """Starts a job and ends it; returns seconds, by what took them."""
+def start_once(number: int, folder: Path, settings: Path) -> dict[str, float]:
+    """Starts a job, whose log is a file of its own, and ends it; returns seconds, by what took them."""
     command = [sys.executable, "-m", "kainite", "--log-format", "json", "apply", "-p", str(settings)]
-    job = Process("apply job", command, folder, services.environment(folder))
+    job = Process(f"apply job {number}", command, folder, services.environment(folder))
     began = time.monotonic()
     job.start()
     try:
@@ -65,7 +65,7 @@ def run(starts: int) -> dict[str, float]:
             "logTableName": "apply-start-log", "target": target, "applyMaster": "local[2]",
         }  # fmt: skip
         settings.write_text(javaproperties.dumps(values, timestamp=False))
-        found = [start_once(folder, settings) for _ in range(starts)]
+        found = [start_once(number, folder, settings) for number in range(starts)]
         return {name: round(median(each[name] for each in found), 2) for name in found[0]}
 
 

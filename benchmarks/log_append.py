@@ -40,7 +40,7 @@ from runs.machine import warn_unless_quiet
 
 from kainite.base.position import Position
 from kainite.owner.mount import mount
-from kainite.owner.owner import LogOwner
+from kainite.owner.serving import serve_log
 from kainite.settings import LogSettings, UowSettings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import Delta, Operation, UnitEnd
@@ -146,7 +146,7 @@ def measure_log(endpoint: str, units: Sequence[Fragment], stripes: int) -> Resul
 async def _append_all(store: DynamoDBStore, units: Sequence[Fragment], stripes: int) -> None:
     settings = LogSettings(table="kainite-log", owner="bench", enabled=True, stripes=stripes)
     mounted = mount(store, settings.partition, settings.owner, settings.lease, stripes=stripes)
-    async with LogOwner.serve(store, settings, UowSettings(), mounted) as log:
+    async with serve_log(store, settings, UowSettings(), mounted) as log:
 
         async def shard(number: int) -> None:
             mine, after = units[number::SHARDS], None

@@ -36,7 +36,8 @@ from kainite.replicate.stop_ledger import StopState
 from kainite.replicate.verify_report import VerifyReport
 from kainite.uow.catalogue.reflection import reflect
 from kainite_demo.postgres_server import postgres
-from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
+from kainite_spark.targets.postgresql.stop_requests import postgres_stop_requests
+from kainite_spark.targets.stop_requests import StopRequests
 from kainite_spark.verify.compare_source import PostgresCompareSource
 from kainite_spark.verify.job import VerifyJob
 from kainite_spark.verify.runners import ThreadItems
@@ -106,7 +107,7 @@ def by_kainite(ends: ReplicaEnds) -> tuple[int, int, int | None]:
 def applying(url: str) -> Iterator[None]:
     """Answers a comparison as an apply job without units does: it stands at the point at once."""
     execute(url, "DROP TABLE IF EXISTS kainite_fence", _FENCE, f"INSERT INTO kainite_fence VALUES ('{_LOG}', 1, 1)")
-    requests, over = PostgresStopRequests(url, _LOG), threading.Event()
+    requests, over = postgres_stop_requests(url, _LOG), threading.Event()
     with ThreadPoolExecutor(1) as pool:
         answering = pool.submit(_answer, requests, over)
         try:
@@ -117,7 +118,7 @@ def applying(url: str) -> Iterator[None]:
             requests.close()
 
 
-def _answer(requests: PostgresStopRequests, over: threading.Event) -> None:
+def _answer(requests: StopRequests, over: threading.Event) -> None:
     while not over.wait(0.02):
         found = requests.look()
         if found is None:

@@ -35,6 +35,7 @@ from kainite.kinesis.read.polling import SOONEST_S
 from kainite.log.client import ReadingReport
 from kainite.owner.mount import mount
 from kainite.owner.owner import LogOwner
+from kainite.owner.serving import serve_log
 from kainite.settings import UowEnd, UowOrder, UowSettings
 from kainite.uow.delta import Delta, Operation, UnitEnd
 from kainite.uow.fragment import Fragment
@@ -128,7 +129,7 @@ async def owned(rules: UowSettings) -> AsyncIterator[LogOwner]:
     """Gives the owner of a log that is stored nowhere."""
     store, settings = DroppingStore(), replace(SETTINGS, poll=0.25)
     mounted = mount(store, settings.partition, settings.owner, settings.lease)
-    async with LogOwner.serve(store, settings, rules, mounted) as owner:
+    async with serve_log(store, settings, rules, mounted) as owner:
         yield owner
 
 

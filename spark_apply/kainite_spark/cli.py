@@ -31,32 +31,27 @@ from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
 from kainite.replicate.asked_target import asking, giving_up
 from kainite.settings import AwsFrom, Settings
-from kainite.settings.targets import is_atomic, of_target
+from kainite.settings.targets import has_one_job, is_atomic, of_target
 from kainite.store.dynamodb import DynamoDBStore
-from kainite.uow.catalogue.several import catalogue_of
-from kainite.uow.catalogue.tables import Catalogue
-from kainite.uow.precedence.load import load_levels
-from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.configured_target import ledger_of, prepared_target, target_of
 from kainite_spark.driver.environment import ApplyEnvironment, ApplySummary
 from kainite_spark.driver.feeding import beside, feed_of
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.outcomes import begin_to_watch
-from kainite_spark.driver.patience import at_the_start, unless_stopped
+from kainite_spark.driver.patience import at_the_start
 from kainite_spark.driver.publishing import publishing
 from kainite_spark.driver.replica_watch import watching
 from kainite_spark.driver.runner import SparkRunner
 from kainite_spark.driver.session import spark_starting
 from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.executor.tasks import TaskSettings
-from kainite_spark.targets.atomic.decisions import Decisions
-from kainite_spark.targets.atomic.opening import open_atomic
 from kainite_spark.targets.atomic.resolve_report import resolve
 from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.hooks_report import show, switch_on, target_url
-from kainite_spark.targets.opening import most_units, open_stops, open_target
+from kainite_spark.targets.opening import most_units, open_stops
 
 
 @click.command()
@@ -84,7 +79,8 @@ def apply(
 
     Runs until TERM or Ctrl-C, then ends after the current micro-batch. Several may be started: one applies
     units, the others wait until it has ended. Each of several targets has an apply job of its own (--target); with
-    targetCommit=atomic one serves them all, and "apply resolve" shows the transactions that are left prepared in them.
+    targetCommit=together and atomic one serves them all. With atomic, "apply resolve" shows the transactions that are
+    left prepared in them.
 
     \b
     Examples:
@@ -114,7 +110,7 @@ def apply(
 
 
 def _configured(properties: Path, target: str | None, *, of_one: bool) -> Settings:
-    """Returns the settings of one target; with ``targetCommit=atomic``, for an apply job, those of all.
+    """Returns the settings of one target; of an apply job that serves several, those of all.
 
     Args:
         properties: the settings file.
@@ -125,10 +121,12 @@ def _configured(properties: Path, target: str | None, *, of_one: bool) -> Settin
         SettingsError: the file cannot be used, or the wrong target is named, or none.
     """
     found = settings.load(properties, needs=("applicationName",))
-    if of_one or not is_atomic(found):
+    if of_one or not has_one_job(found):
         return of_target(found, target)
     if target is not None:
-        raise SettingsError("with targetCommit=atomic one apply job serves all targets: start it without --target")
+        raise SettingsError(
+            f"with targetCommit={found.apply.commit} one apply job serves all targets: start it without --target"
+        )
     return found
 
 
@@ -142,7 +140,7 @@ def _resolve(configured: Settings, *, by_log: bool, as_json: bool) -> int:
         raise SettingsError("no transaction is prepared with these settings: targetCommit is not atomic")
     store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
     # Without their tables: a target that is away must not keep the others from being finished.
-    with contextlib.closing(_opened(configured, store, None)) as target:
+    with contextlib.closing(target_of(configured, store, None)) as target:
         assert isinstance(target, AtomicTarget)
         return resolve(target, ledger_of(configured), by_log=by_log, as_json=as_json)
 
@@ -180,7 +178,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         publishing(configured, health.report) as meter,
         watching(asking(configured), health, meter, giving_up(configured)),
         spark_starting(apply.master, name, stop, apply.python) as spark,  # while the target and the log are looked at
-        _target(configured, store, stop) as (target, current),
+        prepared_target(configured, store, stop) as (target, current),
     ):
         at_the_start(store.create, stop, "the log's table")
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -224,35 +222,6 @@ def _fed(
     feed = feed_of(store, configured.log, configured.apply, access, name)
     with _handled({signal.SIGHUP: access.held.ask}), beside(feed, access, meter):
         yield feed
-
-
-@contextlib.contextmanager
-def _target(configured: Settings, store: LogStore, stop: threading.Event) -> Iterator[tuple[Target, CurrentTarget]]:
-    """Gives the target, prepared, and what opens it anew; closes all at the end."""
-    load = partial(catalogue_of, configured)
-    catalogue = at_the_start(load, stop, "the target, for its tables")
-    with contextlib.ExitStack() as opened:
-
-        def opening(catalogue: Catalogue | None) -> Target:
-            return opened.enter_context(contextlib.closing(_opened(configured, store, catalogue)))
-
-        target = opening(catalogue)
-        unless_stopped(lambda: target.prepare(ledger_of(configured), catalogue or Catalogue({})), stop, "the target")
-        yield target, CurrentTarget(load, opening, catalogue)
-
-
-def _opened(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:
-    """Returns the target, or all targets as one; opens no connection."""
-    levels = load_levels(catalogue, configured.uow.precedence_file)
-    if not is_atomic(configured):
-        return open_target(target_url(configured), catalogue, levels, configured.apply, configured.child.markers)
-    decisions = Decisions(store, configured.log.partition)
-    return open_atomic(configured, catalogue or Catalogue({}), levels, decisions)
-
-
-def ledger_of(configured: Settings) -> str:
-    """Returns the log's name in the target; two of several targets may be schemas of one database."""
-    return "/".join(filter(None, [configured.log.table, configured.log.partition, configured.target_name]))
 
 
 def _task_settings(configured: Settings, run_name: str, target: Target) -> TaskSettings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -19,19 +19,22 @@ from kainite.cli.terminal import say, say_json
 from kainite.replicate.any_ends import any_ends_of
 from kainite.replicate.applied_point import LogStanding, read_standing, stuck_units
 from kainite.replicate.binlog_ends import BinlogEnds
-from kainite.replicate.ends import LoadEnds, target_session
+from kainite.replicate.ends import LoadEnds, is_mariadb
 from kainite.replicate.findings import CheckFinding, fine, is_ready, some_names, wrong
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import LoadLedger, found_load
+from kainite.replicate.load_target import driven_ledger, load_in, load_session, status_in
+from kainite.replicate.mariadb_load_ledger import mariadb_session
 from kainite.replicate.preparation import target_catalogue
-from kainite.replicate.status import status_of
+from kainite.replicate.source_triggers import lacking_triggers, look_at_triggers
 from kainite.settings import Settings, UowOrder
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.cli import stopping
 from kainite_spark.load.cutover import CutOver, CutOverDone
+from kainite_spark.load.cutover_sequences import sequences_between
 from kainite_spark.load.cutover_source import BinlogCutOverSource, CutOverSource, PostgresCutOverSource
 from kainite_spark.load.findings_table import print_findings
 
+_NAME: Final = "kainite replicate"
 _WAIT_S: Final = 600.0
 _TELL_EVERY: Final = 10
 
@@ -48,7 +51,8 @@ def cutover(properties: Path, check: bool, undo: bool, wait: float, as_json: boo
 
     Looks whether anybody may write in the source, waits until the target has all that has committed there, sets the
     target's sequences, switches on the triggers that Kainite has switched off, and lets no apply job in any more. The
-    target is a replica as before until the last step. May be killed, and started again.
+    target is a replica as before until the last step. May be killed, and started again. Source and target may be
+    PostgreSQL or MariaDB.
 
     \b
     Examples:
@@ -64,7 +68,8 @@ def cutover(properties: Path, check: bool, undo: bool, wait: float, as_json: boo
     if _state(ends) is LoadState.CUT_OVER:
         _say({"cut_over": True, "already": True}, "the target was cut over before: it may be written", as_json=as_json)
         return 0
-    findings = list(_look(configured, source))
+    lacking = _lacking(configured, source)
+    findings = [*_look(configured, source), *look_at_triggers(lacking)]
     ready = is_ready(findings)
     if as_json:
         say_json({"ready": ready, "findings": [asdict(finding) for finding in findings]})
@@ -72,14 +77,24 @@ def cutover(properties: Path, check: bool, undo: bool, wait: float, as_json: boo
         print_findings(findings)
     if check or not ready:
         return 0 if ready else 1
-    return _cut_over(configured, source, wait, as_json=as_json)
+    return _cut_over(configured, source, lacking, wait, as_json=as_json)
 
 
 def _source_of(configured: Settings) -> CutOverSource:
     ends = any_ends_of(configured)
-    if isinstance(ends, BinlogEnds):
-        return BinlogCutOverSource(ends, target_catalogue(configured, ends))
-    return PostgresCutOverSource(ends)
+    sequences = sequences_between(ends, target_catalogue(configured, ends))
+    return (
+        BinlogCutOverSource(ends, sequences) if isinstance(ends, BinlogEnds) else PostgresCutOverSource(ends, sequences)
+    )
+
+
+def _lacking(configured: Settings, source: CutOverSource) -> list[str]:
+    """Returns the triggers that the target lacks, where Kainite could not switch them off."""
+    if not is_mariadb(source.ends.target):
+        return []
+    triggers = source.triggers()
+    with mariadb_session(source.ends.target) as target:
+        return lacking_triggers(target, target_catalogue(configured, source.ends), triggers)
 
 
 def _look(configured: Settings, source: CutOverSource) -> Iterator[CheckFinding]:
@@ -87,11 +102,11 @@ def _look(configured: Settings, source: CutOverSource) -> Iterator[CheckFinding]
     if configured.uow.order is not UowOrder.DENSE:
         yield wrong("settings", "units are not applied in the order of their commits", "uowOrder = dense")
     yield from source.look()
-    with target_session(source.ends.target) as target:
-        load = found_load(target, source.ends.log_partition)
+    with load_session(source.ends.target, _NAME) as target:
+        load = load_in(target, source.ends.log_partition)
         if load is None or load.state is not LoadState.LIVE:
             yield wrong("target", "it is not live", f"kainite replicate load -p {configured.path}")
-        elif not status_of(target, source.ends.log_partition).consistent:
+        elif not status_in(target, source.ends.log_partition).consistent:
             yield wrong("target", "tables are not live yet", f"kainite replicate status -p {configured.path}")
         else:
             yield fine("target", "it is live")
@@ -100,7 +115,9 @@ def _look(configured: Settings, source: CutOverSource) -> Iterator[CheckFinding]
                     f"kainite uow retry, or discard, -p {configured.path}")  # fmt: skip
 
 
-def _cut_over(configured: Settings, source: CutOverSource, wait: float, *, as_json: bool) -> int:
+def _cut_over(
+    configured: Settings, source: CutOverSource, lacking: Sequence[str], wait: float, *, as_json: bool
+) -> int:
     stop = threading.Event()
     log = partial(read_standing, _store(configured), configured.log.partition)
     with log_in_thread(), stopping(stop):
@@ -108,35 +125,47 @@ def _cut_over(configured: Settings, source: CutOverSource, wait: float, *, as_js
     if done is None:
         _say({"cut_over": False}, "stopped: the target is a replica as before", as_json=as_json)
         return 1
-    _say({"cut_over": True, **asdict(done)}, _text(done, source), as_json=as_json)
+    told = {"cut_over": True, **asdict(done), "lacking_triggers": lacking}
+    _say(told, _text(done, source, lacking), as_json=as_json)
     return 0
 
 
 def _undo(ends: LoadEnds, *, as_json: bool) -> int:
-    with target_session(ends.target) as connection:
-        ledger = LoadLedger(connection, ends.log_partition)
-        since = None if ledger.found() is None else ledger.make_live_again()
-    if since is None:
+    with load_session(ends.target, _NAME) as connection:
+        ledger = driven_ledger(connection, ends.log_partition)
+        undone = None if ledger.found() is None else ledger.make_live_again()
+    if undone is None:
         _say({"undone": False}, "the target was not cut over", as_json=as_json)
         return 0
-    told = "the target is a replica again: units are applied, and triggers are off from the apply job's next start on"
+    told = "the target is a replica again: units are applied"
+    told += (
+        ". Triggers that were made in it since then keep the apply job from its start: drop them"
+        if is_mariadb(ends.target)
+        else ", and triggers are off from the apply job's next start on"
+    )
+    since = undone.since
     _say({"undone": True, "transactions_since": since}, f"{told}. {_written(since)}", as_json=as_json)
     return 0
 
 
-def _written(since: int) -> str:
+def _written(since: int | None) -> str:
     """Tells what is known of writes between a cut-over and its undoing."""
+    if since is None:
+        return (
+            "The target's server has no binlog that tells whether anybody has written since the cut-over: if anybody"
+            " wrote a replicated table, the target differs. kainite verify tells"
+        )
     if not since:
         return "Nobody has written in it since the cut-over"
     return (
-        f"{since} transactions of the target's server have got an id since the cut-over, of whatever database, and"
+        f"{since} transactions of the target's server were counted since the cut-over, of whatever database, and"
         " Kainite's own too: if any wrote a replicated table, the target differs. kainite verify tells"
     )
 
 
 def _state(ends: LoadEnds) -> LoadState | None:
-    with target_session(ends.target) as connection:
-        load = found_load(connection, ends.log_partition)
+    with load_session(ends.target, _NAME) as connection:
+        load = load_in(connection, ends.log_partition)
     return None if load is None else load.state
 
 
@@ -158,12 +187,13 @@ def _telling(*, as_json: bool) -> Callable[[str, LogStanding], None]:
     return tell
 
 
-def _text(done: CutOverDone, source: CutOverSource) -> str:
+def _text(done: CutOverDone, source: CutOverSource, lacking: Sequence[str]) -> str:
     lines = [
         f"everything up to {done.position} is in the target",
         f"{len(done.sequences)} sequences were set, {len(done.triggers)} triggers and rules switched on",
         *(f"on: {trigger}" for trigger in done.triggers),
         *(f"still off, for another log's apply job: {trigger}" for trigger in done.still_off),
+        *(f"the target lacks the source's trigger {trigger}" for trigger in lacking),
         "the target may be written. End kainite extract, run and apply of this file"
         + (f", then on the source: {source.farewell}" if source.farewell else ""),
     ]

@@ -5,20 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 
-from kainite.base.errors import SparkUnavailableError
+from kainite.base.errors import CatalogueError, SparkUnavailableError
 from kainite.doctor.finding import DoctorFinding, warned, well, wrong
 from kainite.replicate.findings import some_names
 from kainite.settings import MarkersSettings, Settings, TargetTriggers
 from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.cli import ledger_of
+from kainite_spark.configured_target import tables_taken
 from kainite_spark.driver.session import require_java
 from kainite_spark.targets.hooks_report import HooksReport, look, target_url
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.opener import TargetRequest
-from kainite_spark.targets.opening import logs_in, look_at_kind
+from kainite_spark.targets.opening import look_at_kind, taken_in
 
 _AREA = "target"
 
@@ -33,7 +34,7 @@ def look_at_target(settings: Settings) -> Iterator[DoctorFinding]:
     catalogue = catalogue_of(settings) or Catalogue({})
     yield from look_at_kind(TargetRequest(url, catalogue, None, apply, MarkersSettings()))
     yield from _triggers(look(settings), apply.triggers)
-    yield from other_logs(settings, logs_in(url))
+    yield from other_logs(tables_taken(settings, catalogue), taken_in(url))
 
 
 def look_at_spark(settings: Settings) -> Iterator[DoctorFinding]:
@@ -64,24 +65,20 @@ def _triggers(report: HooksReport, policy: TargetTriggers) -> Iterator[DoctorFin
         yield well(_AREA, "no trigger or rule fires when units are applied")
 
 
-def other_logs(settings: Settings, present: Iterable[str]) -> Iterator[DoctorFinding]:
-    """Yields which logs beside that of the settings have been applied to the target.
-
-    Nothing orders units of two logs (docs/scale.md, *Several log partitions*), and the target cannot tell whether they
-    touch the same rows. A file that names the tables of its log (``target.NAME.tables``) has seen to it.
+def other_logs(taking: LogTables, taken: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Yields which logs beside that of the settings have tables of the target, and whether they have one of its own.
 
     Args:
-        settings: those of the target that is looked at.
-        present: the names of the logs in the target; one of several targets has the log's name with its own behind it.
+        taking: the tables that the log of the settings takes.
+        taken: the log of each table that a log has taken.
     """
-    own = settings.log.name
-    others = sorted({name for name in present if name != own and not name.startswith(f"{own}/")})
+    others = {table: log for table, log in taken.items() if log != taking.log}
     if not others:
         return
-    told = f"other logs are applied to it too, or were: {some_names(others)}"
-    tables = dict(settings.log.targets.patterns).get(settings.target_name, ())
-    if tables:
-        yield well(_AREA, f"{told}; {ledger_of(settings)} keeps to its tables: {', '.join(tables)}")
+    try:
+        taking.check({table: others[table] for table in taking.full_names if table in others})
+    except CatalogueError as error:
+        yield wrong(_AREA, str(error), "target.NAME.tables, or targetSharedTables")
     else:
-        told += f"; where their units and those of {ledger_of(settings)} touch one row, nothing orders them"
-        yield warned(_AREA, told, "name the tables of each log in its own file: target.NAME and target.NAME.tables")
+        told = f"other logs write to it too: {some_names(sorted(set(others.values())))}"
+        yield well(_AREA, f"{told}; none of them has a table of {taking.log}")

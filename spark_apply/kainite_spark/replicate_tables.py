@@ -8,9 +8,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
-import psycopg
 
 from kainite import settings
 from kainite.base.errors import CatalogueError, KainiteError, SparkUnavailableError
@@ -21,19 +21,24 @@ from kainite.replicate import preparation
 from kainite.replicate.any_ends import any_ends_of
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_table import paired_table
-from kainite.replicate.ends import LoadEnds, ReplicaEnds, target_session
-from kainite.replicate.new_table import make_table, publish, source_table
-from kainite.replicate.status import TableState, status_of
-from kainite.replicate.tables import TableName, described
+from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb
+from kainite.replicate.load_target import has_table, load_session, status_in
+from kainite.replicate.new_table import making, publish, source_table
+from kainite.replicate.status import TableState
+from kainite.replicate.tables import TableName
 from kainite.settings import Settings
 from kainite_spark.cli import stopping
+from kainite_spark.configured_target import tables_taken
+from kainite_spark.load.catch_up import CatchingUp
 from kainite_spark.load.rounds import make_foreign_keys
 from kainite_spark.load.table_job import TableLoadJob
 from kainite_spark.replicate_progress import LoadProgress, status_at, tell
 from kainite_spark.replicate_way import copying
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.postgresql.session import PostgresSession
-from kainite_spark.targets.postgresql.target import PostgresTarget
+
+if TYPE_CHECKING:
+    from kainite.replicate.load_target import LoadSession
 
 
 @click.command()
@@ -88,7 +93,7 @@ class _TableWork:
     """
 
     table: TableName
-    make: Callable[[psycopg.Connection], None] = lambda _: None
+    make: Callable[[Any], None] = lambda _: None
     publish: Callable[[], None] = lambda: None
 
     @property
@@ -107,19 +112,17 @@ def _works(
     tables = [source_table(ends, _place(name)) for name in dict.fromkeys(names)]
     if not adds:
         return [_TableWork(table.place) for table in tables]
-    return [
-        _TableWork(table.place, partial(make_table, ends=ends, table=table), partial(publish, ends, table))
-        for table in tables
-    ]
+    catalogue = partial(preparation.target_catalogue, configured, ends)
+    return [_TableWork(table.place, making(ends, table, catalogue), partial(publish, ends, table)) for table in tables]
 
 
-def _check(target: psycopg.Connection, log_partition: str, work: _TableWork, *, adds: bool) -> None:
+def _check(target: LoadSession, log_partition: str, work: _TableWork, *, adds: bool) -> None:
     """Raises CatalogueError where a table that is added is live, or the target has none that is loaded again."""
     if not adds:
-        if not described(target, [work.table]):
+        if not has_table(target, work.table):
             raise CatalogueError(f"the target has no table {work.full_name}: kainite replicate add")
         return
-    known = {table.table: table.state for table in status_of(target, log_partition).tables}
+    known = {table.table: table.state for table in status_in(target, log_partition).tables}
     if known.get(work.full_name) is TableState.LIVE:
         make_foreign_keys(target, log_partition)  # a driver may have been killed before it made them
         raise CatalogueError(f"{work.full_name} is live already: kainite replicate reload copies it again")
@@ -129,7 +132,7 @@ def _run(names: Sequence[str], properties: Path, *, adds: bool, anew: bool, as_j
     configured = settings.load(properties, needs=("applicationName",))
     ends = any_ends_of(configured)
     works = _works(configured, ends, names, adds=adds)
-    with target_session(ends.target) as target:
+    with load_session(ends.target, "kainite replicate") as target:
         for work in works:
             _check(target, ends.log_partition, work, adds=adds)
     stop = threading.Event()
@@ -161,7 +164,7 @@ def _load(
             if stop.is_set():
                 break
             try:
-                with target_session(ends.target, "kainite load driver") as connection:
+                with load_session(ends.target, "kainite load driver") as connection:
                     made = partial(_made, configured, ends, work)
                     TableLoadJob(
                         source, work.table, connection, runner, partial(_session, configured, ends), catalogue,
@@ -180,13 +183,19 @@ def _made(configured: Settings, ends: LoadEnds, work: _TableWork) -> None:
     catalogue = preparation.target_catalogue(configured, ends)
     with closing(open_target(ends.target, catalogue, apply=configured.apply)) as target:
         target.prepare(ends.log_partition, catalogue)
+        target.take_tables(tables_taken(configured, catalogue))
 
 
-def _session(configured: Settings, ends: LoadEnds) -> PostgresSession:
+def _session(configured: Settings, ends: LoadEnds) -> CatchingUp:
     catalogue = preparation.target_catalogue(configured, ends)
-    target = open_target(ends.target, catalogue, apply=configured.apply)
-    assert isinstance(target, PostgresTarget), "the ends have looked at the kind"
-    return target.connect()
+    session = open_target(ends.target, catalogue, apply=configured.apply).connect()
+    if is_mariadb(ends.target):
+        from kainite_spark.targets.mariadb.session import MariadbSession
+
+        assert isinstance(session, MariadbSession), "the ends have looked at the kind"
+        return session
+    assert isinstance(session, PostgresSession), "the ends have looked at the kind"
+    return session
 
 
 def _place(name: str) -> TableName:

@@ -74,8 +74,7 @@ def verify(
 
     Exit code 0 where each row is equal, or differs by a unit that has failed or waits; 1 where rows differ, or where it
     is not certain. A repair reads the rows that differ from the source at a later point, and sends them through the
-    log as a unit: newer changes are never overwritten. Rows that a failed or waiting unit explains are left alone. Of a
-    MariaDB source nothing is repaired.
+    log as a unit: newer changes are never overwritten. Rows that a failed or waiting unit explains are left alone.
 
     \b
     Examples:
@@ -99,8 +98,6 @@ def verify(
     shown = ShownValues(values)
     with log_in_thread(), stopping(stop), ExitStack() as opened:
         comparison = FileComparison.of(configured, tables, wait, stop, opened)
-        if repair:
-            comparison.repairable()
         report = comparison.run(MOST_ROWS if repair else rows)
         repaired = None
         if repair:

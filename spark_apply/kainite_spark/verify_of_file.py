@@ -10,21 +10,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-import psycopg
-
 from kainite.base.errors import SettingsError
-from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.cli.terminal import say
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
 from kainite.replicate.any_ends import any_ends_of
 from kainite.replicate.binlog_ends import BinlogEnds
-from kainite.replicate.ends import ReplicaEnds, target_session
+from kainite.replicate.ends import ReplicaEnds, is_mariadb
 from kainite.replicate.ends_compared import tables_to_compare
+from kainite.replicate.load_target import load_session
+from kainite.replicate.paired_ends import paired_tables_to_compare
+from kainite.replicate.paired_rows import PairedRows
 from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.repair import Repair, RepairOutcome
+from kainite.replicate.repair_source import BinlogRepairs, PostgresRepairs, RepairSource
+from kainite.replicate.repaired_rows import alone
 from kainite.replicate.session_checks import look_at_sessions
-from kainite.replicate.verify_ledger import VerifyLedger, latest_outcome
+from kainite.replicate.verify_ledger import VerifyLedger, VerifySession, latest_outcome
 from kainite.replicate.verify_report import RowReport, VerifyReport
 from kainite.settings import Settings, UowOrder
 from kainite.uow.catalogue.tables import Catalogue
@@ -33,13 +35,14 @@ from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
 from kainite_spark.driver.spark_items import SparkItems
 from kainite_spark.load.binlog_copy import BinlogCopySource
-from kainite_spark.verify.binlog_compare import BinlogCompareSource
 from kainite_spark.verify.compare_source import CompareSource, PostgresCompareSource
 from kainite_spark.verify.job import VerifyJob, VerifyProgress
+from kainite_spark.verify.row_compare import RowCompareSource
 from kainite_spark.verify.runners import ItemRunner, ThreadItems
 from kainite_spark.verify.tasks import run_items
 
 _TELL_S: Final = 5.0
+_NAME: Final = "kainite verify"
 
 SMALL_BYTES: Final = 256 * 2**20
 """Size of both sides up to which threads compare, and Spark is not started: it takes seconds to start."""
@@ -60,7 +63,7 @@ class FileComparison:
     configured: Settings
     ends: ReplicaEnds | BinlogEnds
     catalogue: Catalogue
-    connection: psycopg.Connection
+    connection: VerifySession
     runners: _Runners
     tables: Sequence[str]
     wait: float
@@ -78,7 +81,7 @@ class FileComparison:
         ends = any_ends_of(configured)
         _check_sessions(ends)
         catalogue = target_catalogue(configured, ends)
-        connection = opened.enter_context(target_session(ends.target, "kainite verify"))
+        connection = opened.enter_context(load_session(ends.target, _NAME))
         return cls(configured, ends, catalogue, connection, _Runners(configured, stop, opened), tables, wait, stop)
 
     def run(self, most_rows: int) -> VerifyReport:
@@ -88,30 +91,33 @@ class FileComparison:
 
     @property
     def _source(self) -> CompareSource:
-        if isinstance(self.ends, BinlogEnds):
-            return BinlogCompareSource(self.ends)
+        if isinstance(self.ends, BinlogEnds) or is_mariadb(self.ends.target):
+            return RowCompareSource(self.ends)
         return PostgresCompareSource(self.ends, self.runners.of)
 
-    def repairable(self) -> ReplicaEnds:
-        """Returns source and target; raises SettingsError where no row can be repaired."""
-        if isinstance(self.ends, BinlogEnds):
-            raise SettingsError(
-                f"{self.configured.path}: --repair takes PostgreSQL sources alone: from MariaDB load the tables anew"
-                " (kainite replicate load --anew)"
-            )
-        return self.ends
-
     def repair(self, rows: Sequence[RowReport], why: str) -> RepairOutcome:
-        ends = self.repairable()
         operations, told = Operations(self.configured), _Told()
         store, partition = operations.log
-        tables = {table.name: table for table in tables_to_compare(ends, self.tables)[0]}
         repair = Repair(
-            ends, store, partition, tables, self.catalogue,
+            self._repairs, store, partition, self.catalogue,
             lambda asked: operations.carry_out(asked, this_person(), why, timeout=self.wait),
-            self.wait, LOCK_WAIT_S, self.stop, lambda doing: told.look(VerifyProgress(doing)),
+            self.wait, self.stop, lambda doing: told.look(VerifyProgress(doing)),
         )  # fmt: skip
         return repair.run(rows)
+
+    @property
+    def _repairs(self) -> RepairSource:
+        if isinstance(self.ends, BinlogEnds):
+            return BinlogRepairs(self.ends, self._pairs)
+        if is_mariadb(self.ends.target):
+            pairs = self._pairs
+            return PostgresRepairs(self.ends, {name: alone(pair) for name, pair in pairs.items()}, pairs)
+        return PostgresRepairs(self.ends, {table.name: table for table in tables_to_compare(self.ends, self.tables)[0]})
+
+    @property
+    def _pairs(self) -> dict[str, PairedRows]:
+        found = paired_tables_to_compare(self.ends, self.catalogue, self.tables)
+        return {table.name: table for table in found.tables}
 
 
 def _check_sessions(ends: ReplicaEnds | BinlogEnds) -> None:
@@ -170,7 +176,7 @@ class RepeatedFileComparison:
 
     def age(self) -> float | None:
         ends = any_ends_of(self.configured)
-        with target_session(ends.target, "kainite verify") as connection:
+        with load_session(ends.target, _NAME) as connection:
             found = latest_outcome(connection, ends.log_partition)
         if found is None or not found.ended_at:
             return None
@@ -182,5 +188,5 @@ class RepeatedFileComparison:
 
     def note(self, every: float | None, trouble: str | None) -> None:
         ends = any_ends_of(self.configured)
-        with target_session(ends.target, "kainite verify") as connection:
+        with load_session(ends.target, _NAME) as connection:
             VerifyLedger(connection, ends.log_partition).note_repeated(every, trouble)

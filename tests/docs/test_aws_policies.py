@@ -55,7 +55,8 @@ from kainite.owner.audit.s3 import S3Audit
 from kainite.owner.mount import mount
 from kainite.owner.requests import OK
 from kainite.settings import LeaseSettings, MetricsLevel, MetricsSettings, S3Folder, StreamSettings, load
-from kainite.store.dynamodb import CHUNK_BYTES, DynamoDBStore
+from kainite.store.batch_items import CHUNK_BYTES
+from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.signature import Signatures
 from kainite.waltz.connecting import finder
 from kainite.waltz.partition import application_partition

@@ -12,8 +12,9 @@ from kainite.capture.mysql import command as mysql
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
-from support.live_binlog import LiveBinlog, live_binlog
-from support.live_replica import DRIFT
+from support.live_binlog import live_binlog
+from support.live_mariadb import live_from_mariadb
+from support.live_replica import DRIFT, LiveReplica
 from support.mariadb_source import source_database
 from support.postgresql_source import source
 from support.waiting import eventually
@@ -43,7 +44,7 @@ def test_a_table_that_is_not_there_is_told_before_spark_starts(
     assert said in result.output
 
 
-def file_of(live: LiveBinlog, folder: Path) -> Path:
+def file_of(live: LiveReplica, folder: Path) -> Path:
     """Writes the settings file of a live replica; returns its path."""
     path = folder / "shop.properties"
     path.write_text(
@@ -77,6 +78,30 @@ def test_tables_of_mariadb_are_loaded_again_and_one_that_fails_keeps_no_other_wa
         }  # fmt: skip
         live.loading.in_target("ALTER TABLE account DROP CONSTRAINT few")
         code, told = kainite("reload", "account", "-p", file, "--json")
+        assert code == 0, told
+        assert json.loads(told.splitlines()[-1])["consistent"]
+        live.settle()
+        for words, said in (
+            (("add", "entry"), "public.entry is live already: kainite replicate reload"),
+            (("reload", "none"), "the source has no table none"),
+        ):
+            code, told = kainite(*words, "-p", file)
+            assert code == 1
+            assert said in told
+
+
+def test_tables_of_mariadb_are_loaded_again_into_mariadb(
+    mariadb_source_server: str, mariadb_server: str, tmp_path: Path
+) -> None:
+    with (
+        source_database(mariadb_source_server) as url,
+        live_from_mariadb(url, mariadb_server, tmp_path) as live,
+    ):
+        file = str(file_of(live, tmp_path))
+        live.traffic.go(10)
+        eventually(lambda: live.applied(10))
+        live.loading.in_target(DRIFT, "DELETE FROM entry WHERE n % 3 = 0")
+        code, told = kainite("reload", "account", "public.entry", "-p", file, "--json")
         assert code == 0, told
         assert json.loads(told.splitlines()[-1])["consistent"]
         live.settle()

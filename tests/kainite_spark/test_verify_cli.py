@@ -17,6 +17,7 @@ from kainite.operations.carrying_out import Operations
 from kainite.replicate.replica_facts import read_replica
 from kainite_spark import verify_cli, verify_of_file
 from kainite_spark.verify.repeating import RepeatedComparison, Repeating
+from support.mariadb_loading import mariadb_following, mariadb_loading
 from support.postgresql_source import source
 from support.replica import replica
 from support.replicas import run
@@ -108,6 +109,34 @@ def test_a_repair_says_what_it_does_asks_and_stands_in_the_history(
             (noted,) = load_state(made.store, "0").operations.all()
             assert (noted.what, noted.why, noted.result) == ("repair rows", "by hand", "done")
             assert noted.about == f"4 rows by unit {found['repair']['unit']}"
+
+
+def test_a_mariadb_target_is_compared_with_the_same_options(
+    source: SourceSlot, mariadb_server: str, tmp_path: Path
+) -> None:
+    tables = ["CREATE TABLE account (id int PRIMARY KEY, owner text, secret text)"]
+    theirs = ["CREATE TABLE account (id int PRIMARY KEY, owner longtext, secret longtext)"]
+    with (
+        mariadb_loading(source, mariadb_server, tables, theirs) as world,
+        mariadb_following(world) as follower,
+        follower.living(),
+    ):
+        file = file_of(source, world.ends.target, tmp_path)
+        run(source.url, FILL)
+        code, output = kainite("verify", "-p", file)
+        assert (code, output.split(":")[0]) == (0, "equal")
+        world.change_target("UPDATE account SET secret = 'other' WHERE id = 9", "DELETE FROM account WHERE id = 7")
+        code, output = kainite("verify", "-p", file, "--table", "account")
+        assert code == 1
+        assert "changed: public.account id=9\n    secret: source 's3cret 9' | target 'other'\n" in output
+        assert "missing: public.account id=7\n" in output
+        assert "s3cret" not in kainite("verify", "-p", file, "--values", "masked")[1]
+        found = json.loads(kainite("verify", "-p", file, "--json", "--rows", "1")[1])
+        assert (found["verdict"], len(found["rows"]), found["held_ms"] < 5_000) == ("different", 1, True)
+        assert "2 differ, in " in kainite("replicate", "status", "-p", file)[1]
+        code, output = kainite("verify", "-p", file, "--repair", "--dry-run")
+        assert (code, "would insert 1 rows of public.account" in output) == (1, True)
+        assert "no table nothing" in kainite("verify", "-p", file, "--table", "nothing")[1]
 
 
 def test_settings_under_which_the_log_tells_no_point_are_refused(

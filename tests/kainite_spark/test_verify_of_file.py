@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from kainite import settings
-from kainite.base.errors import SettingsError, SparkUnavailableError, StoppedError, TargetError
+from kainite.base.errors import LogRequestError, SettingsError, SparkUnavailableError, StoppedError, TargetError
 from kainite.capture.mysql import same_place
 from kainite.capture.mysql.command import PROGRAM as BINLOG_PROGRAM
+from kainite.capture.mysql.snapshot_tables import SnapshotColumn, SnapshotTable
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.operations.carrying_out import Operations
-from kainite.replicate.repaired_rows import to_repair
+from kainite.replicate.known_rows import Explanation
+from kainite.replicate.load_target import load_session, status_in
+from kainite.replicate.mariadb_texts import kind_into_mariadb
+from kainite.replicate.paired_rows import MariadbRows, PairedRows, PostgresRows, paired_rows
+from kainite.replicate.repaired_rows import alone, read_deltas, to_repair
 from kainite.replicate.replica_facts import read_replica
-from kainite.replicate.verify_ledger import NO_OUTCOME, VerifyLedger
+from kainite.replicate.row_merge import RowDifference
+from kainite.replicate.tables import ReplicaColumn, ReplicaTable
+from kainite.replicate.verify_ledger import NO_OUTCOME, VerifyLedger, first_row, latest_outcome
+from kainite.replicate.verify_report import RowReport
 from kainite.settings import Settings
 from kainite_spark.verify.job import VerifyProgress
 from kainite_spark.verify.runners import ThreadItems
 from kainite_spark.verify_of_file import SMALL_BYTES, FileComparison, RepeatedFileComparison, _Runners, _Told
 from support.binlog_loading import binlog_loading, following
-from support.mariadb_source import source_database
+from support.mariadb_loading import mariadb_following, mariadb_loading
+from support.mariadb_source import execute, source_database
 from support.pgbouncer import pgbouncer
 from support.postgresql_source import source
 from support.replica import replica
@@ -38,6 +49,14 @@ TABLES = """
     CREATE TABLE account (id int PRIMARY KEY, owner text);
     CREATE TABLE line (id int PRIMARY KEY, v text);
 """
+INTO_MARIADB_POSTGRESQL = (
+    "CREATE TABLE account (id numeric(9,3) PRIMARY KEY, owner text)",
+    "CREATE TABLE line (at timestamptz(3) PRIMARY KEY, v text)",
+)
+INTO_MARIADB = (
+    "CREATE TABLE account (id decimal(9,3) PRIMARY KEY, owner longtext)",
+    "CREATE TABLE line (at datetime(3) PRIMARY KEY, v varchar(20) COLLATE utf8mb4_nopad_bin)",
+)
 FILL = "INSERT INTO account SELECT n, 'owner ' || n FROM generate_series(1, 100) n"
 NOWHERE = SourceSlot("postgresql://nobody@127.0.0.1:1/shop", "s", "changes")
 
@@ -83,8 +102,10 @@ def test_the_session_with_the_target_ends_with_the_comparison(
         found = comparison(configured(source, postgres, tmp_path), opened)
         assert set(found.catalogue.tables) == {"account", "line"}
         assert (found.ends.source, found.ends.log_partition) == (source, LOG)
-        assert found.connection.execute("SELECT current_setting('application_name')").fetchone() == ("kainite verify",)
-    assert found.connection.closed
+        told = first_row(found.connection, "SELECT current_setting('application_name')")
+        assert told == ("kainite verify",)
+    with pytest.raises(psycopg.OperationalError, match="closed"):
+        first_row(found.connection, "SELECT 1")
 
 
 def test_rows_are_compared_and_repaired_in_the_named_tables_alone(
@@ -122,7 +143,7 @@ def test_two_comparisons_of_a_log_exclude_each_other(source: SourceSlot, postgre
             repeated(configured(source, postgres, tmp_path)).compare()
 
 
-def test_a_mariadb_source_is_compared_and_never_repaired(
+def test_a_mariadb_source_is_compared_and_its_replica_repaired(
     mariadb_source_server: str, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(same_place, "has_xa", lambda _: False)  # other tests of the server may have
@@ -132,20 +153,96 @@ def test_a_mariadb_source_is_compared_and_never_repaired(
         binlog_loading(url, postgres, tmp_path, tables, tables) as world,
         following(world) as follower,
         follower.living(),
-        ExitStack() as opened,
     ):
         options = {"extractorName": f"{BINLOG_PROGRAM} --source {url!r}", "extractorOffsetFile": "offset"}
         made = configured(NOWHERE, postgres, tmp_path, streamName="stream", **options)
         world.in_source("INSERT INTO account VALUES (1, 'one'), (2, 'two')")
-        found = comparison(made, opened)
-        assert found.run(10).verdict == "equal"
-        found.connection.close()  # which holds the comparisons' lock
+        with ExitStack() as opened:
+            assert comparison(made, opened).run(10).verdict == "equal"
         world.in_target("UPDATE account SET owner = 'else' WHERE id = 2")
         report = repeated(made).compare()
         assert (report.verdict, report.tables[0].changed) == ("different", 1)
-        with pytest.raises(SettingsError, match="load the tables anew"):
-            found.repairable()
+        monkeypatch.setattr(Operations, "log", property(lambda _: (follower.store, "0")))
+        with ExitStack() as again:
+            one = comparison(made, again, "account")
+            outcome = one.repair(to_repair(one.run(10)), "by hand")
+            assert (outcome.rows, outcome.status, one.run(10).verdict) == (1, "committed", "equal")
         assert repeated(made).age() is not None
+
+
+@contextmanager
+def from_postgresql_into_mariadb(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Settings, Any, Any]]:
+    """Gives settings, what executes in the source, and what applies."""
+    one: SourceSlot = request.getfixturevalue("source")
+    server = request.getfixturevalue("mariadb_server")
+    with (
+        mariadb_loading(one, server, INTO_MARIADB_POSTGRESQL, INTO_MARIADB) as world,
+        mariadb_following(world) as follower,
+        follower.living(),
+    ):
+        yield configured(one, world.ends.target, folder), world.in_source, follower
+
+
+@contextmanager
+def from_mariadb_into_mariadb(request: pytest.FixtureRequest, folder: Path) -> Iterator[tuple[Settings, Any, Any]]:
+    """Gives settings, what executes in the source, and what applies."""
+    server, target = request.getfixturevalue("mariadb_source_server"), request.getfixturevalue("mariadb")
+    with (
+        source_database(server) as url,
+        binlog_loading(url, target, folder, INTO_MARIADB, INTO_MARIADB) as world,
+        following(world) as follower,
+        follower.living(),
+    ):
+        options = {"extractorName": f"{BINLOG_PROGRAM} --source {url!r}", "extractorOffsetFile": "offset"}
+        yield configured(NOWHERE, target, folder, streamName="stream", **options), world.in_source, follower
+
+
+@pytest.mark.parametrize("opened", [from_postgresql_into_mariadb, from_mariadb_into_mariadb])
+def test_a_mariadb_target_is_compared_repaired_and_its_result_kept(
+    opened: Callable[..., Any], request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(same_place, "has_xa", lambda _: False)  # other tests of the server may have
+    with opened(request, tmp_path) as (made, in_source, follower):
+        target = str(made.apply.target)
+        monkeypatch.setattr(Operations, "log", property(lambda _: (follower.store, "0")))
+        in_source("INSERT INTO account VALUES (1.5, 'one'), (2.25, 'two'), (3, 'three'), (4, 'four')",
+                  "INSERT INTO line VALUES ('2026-01-01 00:00:00.5', 'a '), ('2026-01-02 00:00:00', 'b')")  # fmt: skip
+        first = repeated(made)
+        first.note(60.0, "away")
+        assert first.age() is None
+        report = first.compare()
+        assert (report.verdict, report.rows) == ("equal", ())
+        assert first.age() is not None
+        execute(
+            target, "UPDATE account SET owner = 'else' WHERE id = 2.25", "DELETE FROM account WHERE id = 1.5",
+            "INSERT INTO account VALUES (9.5, 'nobody')", "UPDATE line SET v = 'a' WHERE at < '2026-01-02'",
+        )  # fmt: skip
+        with ExitStack() as stack:
+            one = comparison(made, stack)
+            found = one.run(10)
+            assert [(table.missing, table.extra, table.changed) for table in found.tables] == [(1, 1, 1), (0, 0, 1)]
+            in_source("UPDATE account SET owner = 'later' WHERE id = 2.25", "DELETE FROM account WHERE id = 4")
+            outcome = one.repair(to_repair(found), "by hand")
+            assert (outcome.rows, outcome.status) == (4, "committed")
+            again = one.run(10)
+            assert [(row.key, row.source, row.target) for row in again.rows] == []
+            assert again.verdict == "equal"
+        with load_session(target, "a test") as session:
+            told = latest_outcome(session, LOG)
+            status = status_in(session, LOG)
+        assert told is not None
+        assert (told.verdict, told.every, told.tables) == ("equal", 60.0, 2)
+        assert status.verified == told
+
+
+def test_rows_whose_key_the_source_does_not_find_by_a_text_are_not_repaired() -> None:
+    table = ReplicaTable("public", "t", "t", (ReplicaColumn("b", "boolean"),), ("b",), "d", 0, ())
+    theirs = SnapshotTable("t", (SnapshotColumn("b", "tinyint", "tinyint(1)", False, "", ""),), ("b",), 0, 0)
+    pair = paired_rows("public.t", PostgresRows(table), MariadbRows(theirs, ("TRUE",)), kind_into_mariadb)
+    assert isinstance(pair, PairedRows)
+    row = RowReport("public.t", {"b": "1"}, RowDifference.CHANGED, Explanation.NONE, 1, (), (), ())
+    with pytest.raises(LogRequestError, match=r"public\.t: rows whose key has bits or truth values \(b\)"):
+        read_deltas("postgresql://nobody@127.0.0.1:1/x", "", {"public.t": alone(pair)}, [row], {"public.t": pair})
 
 
 def test_a_comparison_that_is_stopped_has_no_result(source: SourceSlot, postgres: str, tmp_path: Path) -> None:

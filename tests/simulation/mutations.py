@@ -108,8 +108,8 @@ def _write_at_once(original: Any) -> Any:
 def _no_policy(original: Any) -> Any:
     from kainite.settings import OnFailure
 
-    def init(self: Any, units: Any, policy: Any = None, **more: Any) -> None:
-        original(self, units, OnFailure.SKIP, **more)
+    def init(self: Any, units: Any, policy: Any) -> None:
+        original(self, units, OnFailure.SKIP)
 
     return init
 
@@ -121,7 +121,7 @@ def _other_nonce(original: Any) -> Any:
 
 
 async def _folded_position(self: Any, shard_id: str) -> Any:
-    return self.state.positions.get(shard_id)
+    return self._state.positions.get(shard_id)
 
 
 def _all_new(original: Any) -> Any:
@@ -183,9 +183,9 @@ def _each_in_any_lane(original: Any) -> Any:
 
 def _acknowledgements_go_first(_: Any) -> Any:
     def tidy(self: Any) -> None:
-        if self._untidy and not self._paused:
+        if self._untidy and self._follower.pause is None:
             self._outcomes.truncate(self._follower.through + 1)
-            self._micro_batches.trim(min(self._backlog.unresolved(), default=self._follower.next_id))
+            self._micro_batches.trim(min(self._follower.backlog.unresolved(), default=self._follower.next_id))
             self._untidy = 0
 
     return tidy
@@ -210,7 +210,7 @@ def _never_busy_in_front(original: Any) -> Any:
 def _delayed_holds_nothing(original: Any) -> Any:
     def delay(self: Any, tid: int, now: float) -> None:
         original(self, tid, now)
-        self._holders = type(self._holders)(self._schemes)
+        self._holders = type(self._holders)(self.schemes)
 
     return delay
 
@@ -237,7 +237,8 @@ def _told_before_it_is_durable(original: Any) -> Any:
 
     async def put(self: Any, packed: Any) -> None:
         entries = tuple(entry for pending in packed for entry in pending.entries)
-        self._tell_followers(Batch(self._writer.next_id, self.generation, 0, entries))
+        generation = self._writer._mount.generation  # noqa: SLF001
+        self._tell_followers(Batch(self.next_id, generation, 0, entries))
         await original(self, packed)
 
     return put
@@ -399,7 +400,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              40, aim="late records"),
     Mutation("tail of all stripes", "simulation.log_store:tail_of", _tail_of_one, 200, aim="log in stripes"),
     Mutation("nonce of a batch", "kainite.store.memory:MemoryStore.put_batch", _other_nonce, 500),
-    Mutation("durable position", "kainite.owner.owner:LogOwner.position", value(_folded_position), 500,
+    Mutation("durable position", "kainite.owner.shard_appends:ShardAppends.position", value(_folded_position), 500,
              aim="lease lapses during a put"),
     Mutation("bound of the backlog", "kainite.owner.room:is_full", answering(False), 200, aim="target away"),
     Mutation("a request that waited for too long", "kainite.owner.answering:has_expired", answering(False), 20,
@@ -409,8 +410,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("lease's counter", "kainite.leases.table.calls:TableCalls.update", _any_lease, 40,
              aim="owner frozen before a put"),
     # The feed of the log.
-    Mutation("fed when it is durable", "kainite.owner.owner:LogOwner._put", _told_before_it_is_durable, 500,
-             aim="lease lapses during a put"),
+    Mutation("fed when it is durable", "kainite.owner.durable_writing:DurableWriting._put",
+             _told_before_it_is_durable, 500, aim="lease lapses during a put"),
     Mutation("gaps in the feed", "kainite.peers.feed.buffer:FeedBuffer.take", _gaps_unnoticed, 500),
     Mutation("what was sent is said", "kainite.peers.feed.buffer:FeedBuffer.said_up_to", _what_is_said_unheard,
              500),
@@ -456,7 +457,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("one shard is overdrawn", "kainite.worker.emit_budget:EmitBudget._admit", _nobody_overdrawn, 100,
              aim="small budget"),
     # Programs on the log.
-    Mutation("the log's beginning is noted", "kainite.owner.owner:begin", answering([]), 20, aim="begins at latest"),
+    Mutation("the log's beginning is noted", "kainite.owner.shard_appends:begin", answering([]), 20,
+             aim="begins at latest"),
     Mutation("the log's beginning in LATEST's place", "kainite.worker.shard_call:ShardCalls.log_begun", _at_latest, 20,
              aim="begins at latest"),
     Mutation("locks of an append", f"{APPLICATIONS}.locks:Locks.latest", answering(-1), 20, aim="programs"),
@@ -494,7 +496,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation("layers", "kainite_spark.targets.statements.planner:conflict_layers",
              lambda _: lambda units, most=None: [units], 500, aim="one micro-batch"),
     Mutation("a fold keeps the first change's columns", "kainite_spark.targets.statements.net_effect:_merged",
-             lambda _: lambda head, later: replace(head, row=later.row), 500, aim="one micro-batch"),
+             lambda _: lambda columns, later: dict(later), 500, aim="one micro-batch"),
     Mutation("what ends a fold", "kainite_spark.targets.statements.net_effect:_Fold._close", answering(None), 500,
              aim="one micro-batch"),
     Mutation("steps", "kainite_spark.targets.statements.steps:Stepper.steps",
@@ -505,7 +507,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              aim="one micro-batch"),
     Mutation("source's order", "kainite_spark.executor.assemble:in_source_order", _as_they_come, 500),
     # Catalogues.
-    Mutation("one scheme in a micro-batch", "kainite_spark.plan.backlog:_comparable", answering(True), 1_000,
+    Mutation("one scheme in a micro-batch", "kainite_spark.plan.waiting_units:_comparable", answering(True), 1_000,
              aim="new key"),
     Mutation("catalogue read by the daemon", "kainite.worker.units_of_work:UnitsOfWork.settle", _not_read_again, 500,
              aim="new table"),
@@ -513,13 +515,13 @@ MUTATIONS: tuple[Mutation, ...] = (
              answering(None), 500,
              aim="new table"),
     # The apply job.
-    Mutation("blocked behind failed", "kainite_spark.plan.backlog:Backlog.__init__", _no_policy, 500),
+    Mutation("blocked behind failed", "kainite_spark.plan.stuck_units:StuckUnits.__init__", _no_policy, 500),
     Mutation("late parts hold back", "kainite_spark.plan.backlog:Backlog.widen", answering(None), 500,
              aim="source pauses"),
-    Mutation("delayed holds back", "kainite_spark.plan.backlog:Backlog._delay", _delayed_holds_nothing, 500,
+    Mutation("delayed holds back", "kainite_spark.plan.stuck_units:StuckUnits.delay", _delayed_holds_nothing, 500,
              aim="locked rows"),
     Mutation("examination", "kainite_spark.plan.backlog:Backlog._may_run", answering(True), 500, aim="locked rows"),
-    Mutation("delay's end releases", "kainite_spark.plan.backlog:Backlog._delay_is_over", answering(None), 500,
+    Mutation("delay's end releases", "kainite_spark.plan.stuck_units:StuckUnits.end_delay", answering(None), 500,
              aim="locked rows"),
     Mutation("busy unit in front", "kainite_spark.plan.backlog:Backlog._all_wait_for", _never_busy_in_front, 500,
              aim="locked rows, prefix"),
@@ -551,7 +553,7 @@ MUTATIONS: tuple[Mutation, ...] = (
              answering(frozenset()), 500, ("unanswered",)),
     Mutation("outcomes are durable", "kainite_spark.driver.outcomes:Outcomes.append", answering(None), 500,
              ("kill_after",)),
-    Mutation("outcomes before their acknowledgements go", "kainite_spark.driver.job:_ApplyLoop._tidy",
+    Mutation("outcomes before their acknowledgements go", "kainite_spark.driver.outcome_writer:OutcomeWriter.tidy",
              _acknowledgements_go_first, 2_000),
     Mutation("outcomes read back", "kainite_spark.driver.outcomes:Outcomes.read_from", answering(()), 2_000),
     Mutation("units of two schemes apart", "kainite.uow.scheme:Comparisons.parted", answering(False), 200,

@@ -86,14 +86,14 @@ def _holes_unnoticed(original: Any) -> Any:
     """Takes the slots of a weak read as they come."""
 
     def read(
-        self: Any, partition: str, first_id: int, last_id: int | None = None, *, data: bool = True, strong: bool = False
+        self: Any, partition: str, first_id: int, last_id: int | None, *, data: bool, strong: bool
     ) -> Iterator[Any]:
         from kainite.store.dynamodb_items import slot_from
 
         for item in self._slots_from(partition, first_id, last_id, data=data, strong=strong):
             slot = slot_from(item)
             if not slot.is_fence and slot.next_id > first_id:
-                yield self._batch_from(partition, item, slot, data=data)
+                yield self._batches.batch_from(partition, item, slot, data=data)
 
     return read
 
@@ -121,6 +121,6 @@ ON_ITEMS: tuple[Mutation, ...] = (
     Mutation("tail of all stripes, in DynamoDB", f"{STORE}:tail_of", _tail_of_one, 200, aim=ITEMS),
     Mutation("a slot's place in the stripes", "kainite.store.stripe_reading:stripe_of", _one_stripe_less, 100,
              aim=ITEMS),
-    Mutation("holes of a weak read", f"{STORE}:DynamoDBStore.read_batches", _holes_unnoticed, 500, aim=ITEMS),
+    Mutation("holes of a weak read", "kainite.store.batch_reading:BatchReading.read", _holes_unnoticed, 500, aim=ITEMS),
     Mutation("all pages of a query", "kainite.store.log_table:pages", _first_page, 100, aim=ITEMS),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from simulation.mutation import Mutation, answering
 LOADS: Final = "loads"
 _LEDGER: Final = "kainite.replicate.ledger"
 _TABLE_LEDGER: Final = "kainite.replicate.table_ledger"
-_LOADED: Final = "kainite_spark.targets.postgresql.loaded_tables:LoadedTables"
+_LOADED: Final = "kainite_spark.targets.held_deltas:KnownTables"
 _CATCH_UP: Final = "kainite_spark.load.catch_up:CatchUp"
 
 

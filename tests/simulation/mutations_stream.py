@@ -108,7 +108,7 @@ OF_THE_STREAM: tuple[Mutation, ...] = (
              100, aim="two streams"),
     Mutation("a stream without leases is awaited", "kainite.log.collecting.reported_shards:ReportedShards.__init__",
              _awaits_nothing, 40, aim="added stream"),
-    Mutation("later owners await it, too", "kainite.owner.owner:load_mounted", _forgets_awaited, 40,
+    Mutation("later owners await it, too", "kainite.owner.serving:load_mounted", _forgets_awaited, 40,
              aim="added stream"),
     Mutation("the watermark is over all streams", "kainite.worker.reading_reports:_reading", _of_one_stream, 40,
              aim="added stream"),

@@ -170,12 +170,12 @@ class Oracle:
                 continue
             if not self._touched_what_may_not_be(earlier, shared):
                 return f"{one.name} is applied before T-{earlier}; both touch {sorted(map(str, shared))}"
-        passed = [later for later in self.there if number in without_turn and number in self._conflicts[later]]
-        if passed:
+        with_it = {other.stands_for for other in fresh}  # what is there only now was missing until now
+        there = self.there.keys() - with_it if number in without_turn else ()
+        if passed := [later for later in there if number in self._conflicts[later]]:
             return f"{one.name} is applied after T-{passed[0]}, which conflicts with it"
         if allowed.prefix:
             gap = self._gap(number)
-            with_it = {other.stands_for for other in fresh}  # what is there only now was missing until now
             if gap and (self._excused | self._behind()).isdisjoint({*gap, *with_it}):
                 return f"{one.name} is applied before T-{gap[0]}, and targetConsistency is prefix"
         return None

@@ -35,6 +35,7 @@ import kainite.peers.access
 import kainite.peers.address
 import kainite.peers.feed.queue
 import kainite.peers.sharing.shared_log
+import kainite.store.batch_items
 import kainite.store.dynamodb
 import kainite.store.memory
 import kainite.uow.admission
@@ -44,7 +45,7 @@ import kainite.worker.daemon_streams
 import kainite.worker.log_service
 import kainite.worker.supervisor
 import kainite_spark.driver.feeding
-import kainite_spark.driver.job
+import kainite_spark.driver.outcome_writer
 import kainite_spark.executor.tasks
 import kainite_spark.targets.sqlite.rendering
 from kainite.base.address import Address
@@ -185,9 +186,9 @@ def edges(
             (kainite.base.process_identity, "start_time", lambda pid: _started(me(), pid)),
             (kainite.log.state.snapshot, "PART_BYTES", plan.more.part_bytes),
             (kainite.owner.mount, "Fork", functools.partial(Fork, block=BLOCK)),
-            (kainite.store.dynamodb, "CHUNK_BYTES", plan.more.chunk_bytes),
+            (kainite.store.batch_items, "CHUNK_BYTES", plan.more.chunk_bytes),
             (kainite.store.dynamodb, "LogTable", functools.partial(LogTable, sleep=clocks.sleep)),
-            (kainite_spark.driver.job, "TIDY_EVERY", plan.more.tidy_every),
+            (kainite_spark.driver.outcome_writer, "TIDY_EVERY", plan.more.tidy_every),
             (kainite.peers.feed.queue, "MAX_QUEUED", plan.more.feed_queue),
             (kainite_spark.driver.feeding, "CREDIT", plan.more.feed_credit),
             (tasks, "apply_units", functools.partial(apply_units, sleep=clocks.sleep, clock=clocks.monotonic)),

@@ -443,7 +443,7 @@ TESTED: tuple[ShownByTest, ...] = (
             "::test_who_takes_the_port_of_an_owner_that_died_is_told_nothing"),
     _tested("rights of a user", f"{SHARING}.reception:_RIGHTS", value(_NoRightNeeded()),
             f"{SECURITY_TESTS}/test_rights.py::test_each_request_to_the_owner_needs_its_right"),
-    _tested("an append follows the shard's position", "kainite.owner.owner:_why_not_next", answering(None),
+    _tested("an append follows the shard's position", "kainite.owner.shard_appends:_why_not_next", answering(None),
             f"{SECURITY_TESTS}/test_strangers.py::test_a_jump_is_refused_whoever_makes_it"),
     _tested("lease of an append's shard", f"{SHARING}.lease_holders:LeaseHolders._is_holder", answering(True),
             f"{SHARING_TESTS}/test_lease_holders.py::test_a_holder_is_read_once_and_nobody_else_appends"),
@@ -502,7 +502,7 @@ TESTED: tuple[ShownByTest, ...] = (
             "tests/kainite/owner/test_durable_grants.py"
             "::test_an_answer_that_appends_nothing_waits_for_what_it_was_decided_on"),
     # Names and numbers of dispatched units.
-    _tested("an owner renews before it begins", "kainite.owner.owner:load_mounted", _begun_without_renewal,
+    _tested("an owner renews before it begins", "kainite.owner.serving:load_mounted", _begun_without_renewal,
             f"{NAMES_TESTS}::test_an_owner_that_is_overtaken_while_it_loads_deletes_nothing_of_its_successor"),
     _tested("names read back", "kainite.log.state.recent_units:RecentUnits.recall", _recalls_anything,
             f"{NAMES_TESTS}::test_the_last_names_are_known_whatever_crashes_and_no_item_is_left"),
@@ -572,8 +572,8 @@ TESTED: tuple[ShownByTest, ...] = (
             _patience_runs,
             "tests/kainite/worker/test_emit_budget.py::test_while_the_log_takes_nothing_only_one_shard_is_overdrawn"),
     # The order of units that are tried out of their turn.
-    _tested("delayed or refused waits for earlier", "kainite_spark.plan.backlog:Backlog._waits_behind_another",
-            answering(False),
+    _tested("delayed or refused waits for earlier",
+            "kainite_spark.plan.waiting_units:WaitingUnits._waits_behind_another", answering(False),
             "tests/kainite_spark/plan/test_backlog.py"
             "::test_a_unit_that_was_not_tried_a_second_time_waits_for_those_before_it_that_were_found_blocked"),
     # Changes of a row that are made as one.

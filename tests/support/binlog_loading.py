@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import psycopg
 
@@ -17,6 +17,7 @@ from kainite.capture.mysql.extractor import BinlogReading
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.ends import is_mariadb
 from kainite.replicate.load_ledger import FoundLoad, found_load
 from kainite.replicate.status import ReplicaStatus, status_of
 from kainite.settings import ApplySettings, ExtractOffsets
@@ -27,14 +28,21 @@ from kainite_spark.load.binlog_copy import BinlogCopySource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.snapshot_readers import SnapshotReaders
-from kainite_spark.targets.opening import open_target
-from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
+from kainite_spark.targets.opening import open_stops, open_target
 from support.apply_world import World
 from support.carried_records import CarriedRecords
 from support.mariadb_source import Extraction, execute, here, rows
 from support.replicas import LOG, run, tables_of
 
 READERS: Final = 2
+
+
+class BinlogSides(Protocol):
+    """A source and its target."""
+
+    @property
+    def ends(self) -> Any:
+        """Returns both, and the extraction's offset: a ``BinlogEnds``."""
 
 
 @dataclass
@@ -71,6 +79,10 @@ class BinlogLoading:
         execute(self.ends.source.url, *statements)
 
     def in_target(self, *statements: str) -> list[Any]:
+        """Executes statements; returns the rows of the last one of a PostgreSQL target."""
+        if is_mariadb(self.ends.target):
+            execute(self.ends.target, *statements)
+            return []
         return run(self.ends.target, *statements)
 
     def differences(self, *tables: str) -> dict[str, tuple[int, int]]:
@@ -101,7 +113,10 @@ def binlog_loading(
         options: how the source is read.
     """
     execute(source, *in_source)
-    run(target, *in_target)
+    if is_mariadb(target):
+        execute(target, *in_target)
+    else:
+        run(target, *in_target)
     offsets = OffsetFile(folder / "offset", "stream", ExtractOffsets.KAINITE)
     offsets.create(Place(here(source)))
     yield BinlogLoading(BinlogEnds(BinlogReading(source, **options), target, LOG, offsets))
@@ -119,20 +134,29 @@ class Following:
         store: where the log is.
     """
 
-    def __init__(self, loading: BinlogLoading, apply: ApplySettings | None = None, **options: Any) -> None:
+    def __init__(self, loading: BinlogSides, apply: ApplySettings | None = None, **options: Any) -> None:
         self._offsets = loading.ends.offsets
         self._url = loading.ends.source.url
         self._apply = apply
         self._extraction = Extraction(self._url, self._offsets.load().start, **options)
         self.store = MemoryStore()
         self._world = World(self.store, loading.ends.target, create=False, apply=apply)
-        self._world.stops = PostgresStopRequests(loading.ends.target, LOG)
+        self._world.stops = open_stops(loading.ends.target, LOG)
         self._records = CarriedRecords(self._world)
 
     def catch_up(self) -> int:
         """Applies all that the source has committed; returns the last transaction's number."""
         self._bring(self._extraction.quiet())
         return int(self._extraction.offset["number"])
+
+    @property
+    def number(self) -> int:
+        """Returns the number of the last transaction that is in the log."""
+        return int(self._offsets.load().start["number"])
+
+    def read(self) -> None:
+        """Brings all that the source has committed to the log, and applies nothing."""
+        self._log(self._extraction.quiet())
 
     @contextmanager
     def living(self, *expected: type[Exception]) -> Iterator[None]:
@@ -188,7 +212,7 @@ class Following:
 
 
 @contextmanager
-def following(loading: BinlogLoading, apply: ApplySettings | None = None, **options: Any) -> Iterator[Following]:
+def following(loading: BinlogSides, apply: ApplySettings | None = None, **options: Any) -> Iterator[Following]:
     """Gives an extraction and an apply job, in this process."""
     made = Following(loading, apply, **options)
     try:

@@ -15,6 +15,7 @@ from kainite.log.format.entry import Batch
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Target, TargetSession, Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark
 
 T = TypeVar("T")
@@ -151,6 +152,9 @@ class MortalTarget:
 
     def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         self.inner.prepare(log_partition, catalogue)
+
+    def take_tables(self, taking: LogTables) -> None:
+        self.inner.take_tables(taking)
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self.fate.effect("raise_generation", lambda: self.inner.raise_generation(log_partition, generation, mark))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
-
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
-from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.ends import ReplicaEnds, is_mariadb
+from kainite.replicate.load_target import load_session
 from kainite.replicate.verify_report import VerifyReport
+from kainite.uow.catalogue.reflection import reflect
 from kainite_spark.verify.compare_source import CompareSource, PostgresCompareSource
 from kainite_spark.verify.job import VerifyJob
 from kainite_spark.verify.runners import ItemRunner, ThreadItems
@@ -25,5 +25,7 @@ def compared(
 
 def compared_by(source: CompareSource, **more: Any) -> VerifyReport:
     """Returns what a comparison of a source with its target finds."""
-    with psycopg.connect(source.ends.target, autocommit=True) as connection:
-        return VerifyJob(source, connection, tables_of(source.ends.target), **({"wait": 60.0} | more)).run()
+    url = source.ends.target
+    tables = reflect(url) if is_mariadb(url) else tables_of(url)
+    with load_session(url, "kainite verify") as connection:
+        return VerifyJob(source, connection, tables, **({"wait": 60.0} | more)).run()

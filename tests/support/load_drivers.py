@@ -1,7 +1,7 @@
 """The process that forks drivers of loads and cut-overs, for :mod:`support.load_processes`.
 
 It has no threads, and everything imported. What a driver and its tasks do is Kainite's own; round trips are counted
-below psycopg, by its one way to wait for an answer.
+below psycopg, by its one way to wait for an answer, and below PyMySQL, by its one way to send a command.
 """
 
 from __future__ import annotations
@@ -17,26 +17,36 @@ from typing import Any, Final
 
 import msgspec
 import psycopg
+import pymysql
 
 from kainite.base.errors import KainiteError
 from kainite.replicate import keeper
 from kainite.replicate.applied_point import LogStanding
-from kainite.replicate.new_table import make_table, publish, source_table
+from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.ends import is_mariadb
+from kainite.replicate.load_target import load_session
+from kainite.replicate.new_table import making, publish, source_table
 from kainite.settings import ApplySettings
+from kainite.uow.catalogue.reflection import reflect
+from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.load.any_step import run_any_step
 from kainite_spark.load.binlog_copy import BinlogCopySource
 from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.cutover import CutOver
-from kainite_spark.load.cutover_source import PostgresCutOverSource
+from kainite_spark.load.cutover_sequences import sequences_between
+from kainite_spark.load.cutover_source import BinlogCutOverSource, PostgresCutOverSource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.snapshot_readers import SnapshotReaders
 from kainite_spark.load.table_job import TableLoadJob
-from kainite_spark.load.tasks import LoadStepResult, LoadTask, run_step
+from kainite_spark.load.tasks import LoadStepResult, LoadTask
 from kainite_spark.targets.opening import open_target
+from support.live_mariadb import mariadb_session_with
 from support.live_replica import session_with
 from support.load_processes import FOR_EVER, Drive, Driven, Question, Victim
 from support.replicas import tables_of
 
 _ROUND_TRIP: Final = psycopg.Connection.wait
+_COMMAND: Final[Any] = getattr(pymysql.connections.Connection, "_execute_command")  # noqa: B009
 
 
 class _Strikes:
@@ -46,19 +56,40 @@ class _Strikes:
         place: the round trip, from 0.
         strike: strikes; tells whether it has met somebody.
         counts: tells whether a round trip counts.
+        mariadb: whether those to MariaDB count, too.
     """
 
-    def __init__(self, place: int, strike: Callable[[], bool], counts: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        place: int,
+        strike: Callable[[], bool],
+        counts: Callable[[], bool] = lambda: True,
+        *,
+        mariadb: bool = False,
+    ) -> None:
         self.trips = 0
         self.struck = False
 
-        def wait(connection: psycopg.Connection, *values: Any, **named: Any) -> Any:
+        def trip() -> None:
             if self.trips >= place and not self.struck and counts():
                 self.struck = strike()
             self.trips += counts()
+
+        def wait(connection: psycopg.Connection, *values: Any, **named: Any) -> Any:
+            trip()
             return _ROUND_TRIP(connection, *values, **named)
 
-        setattr(psycopg.Connection, "wait", wait)  # noqa: B010
+        def command(connection: Any, *values: Any) -> Any:
+            trip()
+            return _COMMAND(connection, *values)
+
+        _round_trips(wait, command if mariadb else _COMMAND)
+
+
+def _round_trips(wait: Any, command: Any) -> None:
+    """Sets by what psycopg waits for an answer, and by what PyMySQL sends a command."""
+    setattr(psycopg.Connection, "wait", wait)  # noqa: B010
+    setattr(pymysql.connections.Connection, "_execute_command", command)  # noqa: B010
 
 
 class _Keepers:
@@ -118,10 +149,10 @@ class _ForkedSteps:
         readable, writable = os.pipe()
         dooms = self._work.victim in (Victim.TASK, Victim.FROZEN_TASK) and not self.struck
         if (pid := os.fork()) == 0:
-            setattr(psycopg.Connection, "wait", _ROUND_TRIP)  # noqa: B010 - it counted the driver's
+            _round_trips(_ROUND_TRIP, _COMMAND)  # they counted the driver's
             if dooms:
-                _Strikes(self._work.place, self._strike)
-            os.write(writable, msgspec.json.encode(run_step(task, step)))
+                _Strikes(self._work.place, self._strike, mariadb=is_mariadb(self._work.target))
+            os.write(writable, msgspec.json.encode(run_any_step(task, step)))
             os._exit(0)
         os.close(writable)
         return pid, readable
@@ -149,9 +180,9 @@ def _driven(work: Drive) -> Driven:
     keepers = _Keepers(doomed=work.victim is Victim.KEEPER and work.place == 0)
     match work.victim:
         case Victim.DRIVER:
-            strikes = _Strikes(work.place, _kill_me)
+            strikes = _Strikes(work.place, _kill_me, mariadb=is_mariadb(work.target))
         case Victim.KEEPER:
-            strikes = _Strikes(work.place or FOR_EVER, keepers.kill, keepers.there_are)
+            strikes = _Strikes(work.place or FOR_EVER, keepers.kill, keepers.there_are, mariadb=is_mariadb(work.target))
         case _:
             strikes = _Strikes(FOR_EVER, _kill_me)
     error = ""
@@ -168,18 +199,18 @@ def _kill_me() -> bool:
 
 
 def _load(work: Drive, steps: _ForkedSteps) -> None:
-    catalogue = tables_of(work.target)
+    catalogue = _catalogue(work.target)
     with closing(open_target(work.target, catalogue, apply=ApplySettings())) as target:
         target.prepare(work.ends.log_partition, catalogue)
-    with psycopg.connect(work.target, autocommit=True) as connection:
-        LoadJob(PostgresCopySource(work.ends), connection, steps, partial(tables_of, work.target)).run(anew=work.anew)
+    with load_session(work.target, "kainite load driver") as connection:
+        LoadJob(PostgresCopySource(work.ends), connection, steps, partial(_catalogue, work.target)).run(anew=work.anew)
 
 
 def _load_table_of_binlog(work: Drive) -> None:
-    with psycopg.connect(work.target, autocommit=True) as connection:
+    with load_session(work.target, "kainite load driver") as connection:
         TableLoadJob(
             BinlogCopySource(work.binlog_ends), ("public", work.table), connection, SnapshotReaders(2),
-            partial(session_with, work.target), partial(tables_of, work.target),
+            partial(_session, work.target), partial(_catalogue, work.target),
         ).run(anew=work.anew)  # fmt: skip
 
 
@@ -189,17 +220,30 @@ def _load_table(work: Drive, steps: _ForkedSteps) -> None:
         return
     table = source_table(work.ends, ("public", work.table))
     adds = work.what == "add"
-    with psycopg.connect(work.target, autocommit=True) as connection:
+    with load_session(work.target, "kainite load driver") as connection:
         TableLoadJob(
-            PostgresCopySource(work.ends), table.place, connection, steps, partial(session_with, work.target),
-            partial(tables_of, work.target),
-            make=lambda target: make_table(target, work.ends, table) if adds else None,
+            PostgresCopySource(work.ends), table.place, connection, steps, partial(_session, work.target),
+            partial(_catalogue, work.target),
+            make=making(work.ends, table, partial(_catalogue, work.target)) if adds else lambda _: None,
             made=lambda: publish(work.ends, table) if adds else None,
         ).run(anew=work.anew)  # fmt: skip
 
 
+def _catalogue(url: str) -> Catalogue:
+    return reflect(url) if is_mariadb(url) else tables_of(url)
+
+
+def _session(url: str) -> Any:
+    return mariadb_session_with(url) if is_mariadb(url) else session_with(url)
+
+
 def _cut_over(work: Drive, _: _ForkedSteps) -> None:
-    CutOver(PostgresCutOverSource(work.ends), _ask, threading.Event(), lambda *_: None, 60.0).run()
+    ends = work.binlog_ends if work.offsets else work.ends
+    sequences = sequences_between(ends, reflect(work.target))
+    source = (
+        BinlogCutOverSource(ends, sequences) if isinstance(ends, BinlogEnds) else PostgresCutOverSource(ends, sequences)
+    )
+    CutOver(source, _ask, threading.Event(), lambda *_: None, 60.0).run()
 
 
 def _ask(lsn: int) -> LogStanding:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import orjson
 
+from kainite.base.errors import TargetFencedError
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.capture.truncate import OnTruncate
 from kainite.replicate.ends import LoadEnds, ReplicaEnds
 from kainite.replicate.load_ledger import FoundLoad
 from kainite.replicate.mariadb_load_ledger import found_mariadb_load, mariadb_session
@@ -25,7 +28,7 @@ from kainite_spark.load.copy_source import CopySource, PostgresCopySource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.runner import ThreadStepRunner
-from kainite_spark.targets.opening import open_target
+from kainite_spark.targets.opening import open_stops, open_target
 from support.apply_world import World
 from support.carried_records import CarriedRecords
 from support.mariadb_server import drop_database, rows_of, run_script
@@ -130,24 +133,40 @@ class MariadbFollower:
 
     Args:
         loading: source and target.
+        on_truncate: what TRUNCATE does.
+
+    Attributes:
+        store: where the log is.
     """
 
-    def __init__(self, loading: MariadbLoading) -> None:
+    def __init__(self, loading: MariadbLoading, on_truncate: OnTruncate = OnTruncate.FAIL) -> None:
         self._offset = loading.begin
-        self._extractor = PostgresExtractor(Reading(loading.ends.source))
-        self._world = World(MemoryStore(), loading.ends.target, create=False)
+        self._extractor = PostgresExtractor(Reading(loading.ends.source, on_truncate=on_truncate))
+        self.store = MemoryStore()
+        self._world = World(self.store, loading.ends.target, create=False)
+        self._world.stops = open_stops(loading.ends.target, loading.ends.log_partition)
         self._records = CarriedRecords(self._world)
+
+    @contextmanager
+    def living(self) -> Iterator[None]:
+        """Lets extractor, log and apply job run on threads meanwhile, as they do for good."""
+        with self._world.living(self._answer_once):
+            yield
 
     def log(self, number: int) -> None:
         """Brings transactions into the log, up to the one with this number."""
         for _ in range(_ANSWERS):
             if self._offset["number"] >= number:
                 return
-            said = list(self._extractor.answer(orjson.dumps({"start": self._offset, "end": None})))
-            if said:
-                self._offset = orjson.loads(said.pop())["offset"]
-            self._records.log(said)
+            self._answer_once()
         raise AssertionError(f"the source has sent {self._offset['number']} transactions of {number}")
+
+    def follow(self, over: threading.Event) -> None:
+        """Brings what commits on the source to the target, until ``over`` is set."""
+        while not over.is_set():
+            self._answer_once()
+            with suppress(TargetFencedError):  # a load fences the job; whoever watches it starts another one
+                self._world.apply()
 
     def catch_up(self, number: int) -> None:
         """Applies the transactions up to the one with this number."""
@@ -161,15 +180,24 @@ class MariadbFollower:
         """Returns the units that are not committed, with their causes."""
         return {unit.uow: f"{unit.status.value}: {unit.cause}" for unit in self._world.log.state.units.values()}
 
+    def _answer_once(self) -> None:
+        """Takes one answer of the extractor, which may have nothing in it."""
+        said = list(self._extractor.answer(orjson.dumps({"start": self._offset, "end": None})))
+        if said:
+            self._offset = orjson.loads(said.pop())["offset"]
+        self._records.log(said)
+
     def close(self) -> None:
         self._extractor.close()
         self._world.target.close()
+        if self._world.stops is not None:
+            self._world.stops.close()
 
 
 @contextmanager
-def mariadb_following(loading: MariadbLoading) -> Iterator[MariadbFollower]:
+def mariadb_following(loading: MariadbLoading, on_truncate: OnTruncate = OnTruncate.FAIL) -> Iterator[MariadbFollower]:
     """Gives an extraction and an apply job, in this process."""
-    made = MariadbFollower(loading)
+    made = MariadbFollower(loading, on_truncate)
     try:
         yield made
     finally:

@@ -14,6 +14,7 @@ from kainite.observe.meter import SILENT, Meter
 from kainite.owner.audit.trail import AuditTrail
 from kainite.owner.mount import mount
 from kainite.owner.owner import LogOwner
+from kainite.owner.serving import serve_log
 from kainite.settings import LogSettings, UowSettings
 
 
@@ -32,5 +33,5 @@ async def owned_log(
     await asyncio.to_thread(store.create)
     claim = partial(mount, store, settings.partition, settings.owner, settings.lease, clock=clock, process=process)
     mounted = await asyncio.to_thread(claim, stripes=settings.stripes)
-    async with LogOwner.serve(store, settings, uow, mounted, audit=audit, clock=clock, meter=meter) as owner:
+    async with serve_log(store, settings, uow, mounted, audit=audit, clock=clock, meter=meter) as owner:
         yield owner

@@ -20,6 +20,7 @@ from kainite.base.errors import TargetBusyError, TargetUnavailableError
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark
 from kainite_spark.targets.preparing import PreparedPart, name_in
 from kainite_spark.targets.sqlite.target import SqliteTarget
@@ -51,6 +52,9 @@ class PreparingSqlite:
     def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         self.inner.prepare(log_partition, catalogue)
         self._run(_TABLE)
+
+    def take_tables(self, taking: LogTables) -> None:
+        self.inner.take_tables(taking)
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self.unlocked(TargetUnavailableError)

@@ -21,7 +21,7 @@ from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.capture.truncate import OnTruncate
 from kainite.settings import ApplySettings
 from kainite.store.memory import MemoryStore
-from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
+from kainite_spark.targets.opening import open_stops
 from support.apply_world import World
 from support.carried_records import CarriedRecords
 from support.postgresql_source import drop_slot
@@ -67,7 +67,7 @@ class Replica:
         self.store = MemoryStore()
         self._world = World(self.store, target, ledger=ledger, create=False, apply=apply)
         self._log = CarriedRecords(self._world).log
-        self._world.stops = PostgresStopRequests(target, self._world.ledger)
+        self._world.stops = open_stops(target, self._world.ledger)
         self._readers = [psycopg.connect(url, options=_READABLE, autocommit=True) for url in (source.url, target)]
 
     def catch_up(self, transactions: int) -> None:

@@ -22,10 +22,11 @@ from kainite.targets.postgresql.catalogue import reading_unfinished
 from kainite.targets.postgresql.text_forms import as_options
 from kainite.uow.catalogue.reflection import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.load.any_step import run_any_step
 from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.job import LoadJob
 from kainite_spark.load.rounds import StepRunner
-from kainite_spark.load.tasks import LoadStepResult, LoadTask, close_sessions, run_step
+from kainite_spark.load.tasks import LoadStepResult, LoadTask, close_sessions
 from kainite_spark.targets.opening import open_target
 
 LOG: Final = "log/0"
@@ -60,7 +61,7 @@ class InlineSteps:
         self.before(step)
         self.ran.append(step)
         try:
-            return run_step(task, step)
+            return run_any_step(task, step)
         finally:
             close_sessions()
 

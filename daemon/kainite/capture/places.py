@@ -8,6 +8,9 @@ that grows from commit to commit:
   (:mod:`kainite.capture.mysql.units`). GTIDs have no such order where a server has several domains.
 
 What came late of a unit (``NAME+late``) has the place of its transaction: a load that has the transaction has it too.
+
+A repair (:mod:`kainite.replicate.repair`) has the source's rows as of a point, with what committed before it and
+nothing else; so it stands where a transaction would that committed at the point. Its name ends with that place.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.capture.postgresql.transactions import commit_lsn_of
 from kainite.log.state.ended_units import on_time_name
 
-_NUMBERED: Final = re.compile(r"my-\d+-\d+-\d+-(\d+)", re.ASCII)  # a GTID of MariaDB, and the number
+# A GTID of MariaDB, or what a repair is called, and the number.
+_NUMBERED: Final = re.compile(r"(?:my-\d+-\d+-\d+|repair-\d{8}T\d{6}Z-[0-9a-f]{4}-my)-(\d+)", re.ASCII)
 _MARIADB: Final = "mariadb-"
 
 
@@ -28,6 +32,16 @@ def commit_place_of(uow: str) -> int | None:
     name = on_time_name(uow)
     found = _NUMBERED.fullmatch(name)
     return commit_lsn_of(name) if found is None else int(found[1])
+
+
+def repair_name(run: str, place: int) -> str:
+    """Returns the name of a repair's unit whose source is MariaDB; :func:`commit_place_of` reads the place.
+
+    Args:
+        run: ``repair-TIME-DIGITS``.
+        place: the point of the rows.
+    """
+    return f"{run}-my-{place}"
 
 
 def mariadb_source(server: str) -> str:

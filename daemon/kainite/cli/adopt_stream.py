@@ -46,8 +46,8 @@ def adopt_stream(properties: Path, yes: bool, why: str) -> None:
 
 async def _adopt(settings: Settings, identity: str, why: str) -> None:
     from kainite.owner.mount import mount
-    from kainite.owner.owner import LogOwner
     from kainite.owner.recording import asked_for
+    from kainite.owner.serving import serve_log
 
     request = Asker(this_person(), why).signed({})
     said = f"the log collects {identity} from now on"
@@ -57,5 +57,5 @@ async def _adopt(settings: Settings, identity: str, why: str) -> None:
     store.create()
     # Does not wait for a log that a daemon holds.
     mounted = mount(store, log.partition, log.owner, log.lease, stripes=log.stripes)
-    async with LogOwner.serve(store, log, settings.uow, mounted) as owner:
+    async with serve_log(store, log, settings.uow, mounted) as owner:
         await owner.collect_from(identity, adopt=True, note=note)

@@ -1,9 +1,8 @@
 """When the owner takes another append: the queue has room, and fewer units wait to be applied than the bound allows.
 
 Where too many units wait to be applied (:mod:`kainite.log.state.backlog`), appends wait. An append that waits is not
-folded: its records are simply not collected yet. The owner's own entries wait for the queue alone: they are outcomes
-    and
-decisions, which make the backlog smaller.
+folded: its records are simply not collected yet. The owner's own entries wait for the queue alone
+(:mod:`kainite.owner.durable_writing`): they are outcomes and decisions, which make the backlog smaller.
 """
 
 from __future__ import annotations
@@ -43,10 +42,6 @@ class OwnersRoom:
     def backlog(self) -> LogBacklog | None:
         """Returns the backlog of units while it keeps appends waiting; None while there is room."""
         return backlog_of(self._state) if is_full(self._state, self._settings) else None
-
-    async def for_own_entries(self) -> None:
-        """Waits until the queue takes more; raises when the owner has failed."""
-        await self._queue.room()
 
     async def for_an_append(self) -> None:
         """Waits until the queue takes more and fewer units wait to be applied than the bound allows.

@@ -8,17 +8,16 @@ from kainite.replicate.ends import ReplicaEnds
 from kainite.settings import Settings
 
 
-def any_ends_of(configured: Settings, *, mariadb: bool = False) -> ReplicaEnds | BinlogEnds:
+def any_ends_of(configured: Settings) -> ReplicaEnds | BinlogEnds:
     """Returns the two databases that a settings file connects.
 
     Args:
         configured: the settings file.
-        mariadb: whether the target may be a MariaDB database.
 
     Raises:
         SettingsError: as :func:`~kainite.replicate.configured_ends.ends_of` and
             :func:`~kainite.replicate.binlog_ends.binlog_ends_of`.
     """
     if has_binlog_source(configured):
-        return binlog_ends_of(configured, mariadb=mariadb)
-    return ends_of(configured, mariadb=mariadb)
+        return binlog_ends_of(configured)
+    return ends_of(configured)

@@ -5,9 +5,9 @@ Needs no driver where it cannot.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kainite.base.errors import MissingExtraError
 from kainite.settings import Settings
@@ -17,25 +17,38 @@ from kainite.targets.postgresql.address import libpq_url
 if TYPE_CHECKING:
     from kainite.verdict.facts import ReplicaFacts
 
+# By the kind of target.
+_READS: Final = {
+    "postgresql": "kainite.replicate.replica_facts:read_replica",
+    "mariadb": "kainite.replicate.mariadb_facts:read_mariadb_replica",
+}
+_GIVES_UP: Final = {
+    "postgresql": "kainite.replicate.giving_up:give_up_full",
+    "mariadb": "kainite.replicate.mariadb_giving_up:give_up_full_in_mariadb",
+}
+
 
 def asking(configured: Settings) -> Callable[[], ReplicaFacts] | None:
-    """Returns what asks the target; None for one that is no replica's, and where PostgreSQL's driver is missing."""
-    return _of_the_replica(configured, "kainite.replicate.replica_facts:read_replica")
+    """Returns what asks the target; None for one that is no replica's, and where its drivers are missing."""
+    return _of_the_replica(configured, _READS)
 
 
 def giving_up(configured: Settings) -> Callable[[], None]:
-    """Returns what gives up the target's tables of which too much is held; nothing where :func:`asking` is None."""
-    give_up = _of_the_replica(configured, "kainite.replicate.giving_up:give_up_full")
+    """Returns what gives up the target's tables of which too much is held; nothing for one that is no replica's."""
+    give_up = _of_the_replica(configured, _GIVES_UP)
     return (lambda: None) if give_up is None else partial(give_up, configured.apply.held_bytes)
 
 
-def _of_the_replica(configured: Settings, function: str) -> Callable[..., Any] | None:
-    """Returns a function of a replica's target, with the target and the log's name filled in."""
+def _of_the_replica(configured: Settings, functions: Mapping[str, str]) -> Callable[..., Any] | None:
+    """Returns the function for a replica's kind of target, with the target and the log's name filled in."""
     target = configured.apply.target
-    if target is None or configured.of_targets or not configured.log.enabled or kind_of(target).name != "postgresql":
+    if target is None or configured.of_targets or not configured.log.enabled:
+        return None
+    kind = kind_of(target)
+    if (function := functions.get(kind.name)) is None:
         return None
     try:
-        found = kind_of(target).part(function)
+        found = kind.part(function)
     except MissingExtraError:  # a shard host need not have the driver
         return None
-    return partial(found, libpq_url(target), configured.log.name)
+    return partial(found, libpq_url(target) if kind.name == "postgresql" else target, configured.log.name)

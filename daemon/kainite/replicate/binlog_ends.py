@@ -26,10 +26,6 @@ from kainite.settings.kinds.target_kinds import kind_of
 from kainite.settings.targets import require_one_target
 from kainite.targets.postgresql.address import libpq_url
 
-NOT_INTO_MARIADB: Final = (
-    "this takes PostgreSQL targets alone: into MariaDB there are kainite replicate init, load and status"
-    " (docs/replicate.md, *Into MariaDB*)"
-)
 _EXTRACTORS: Final = (PROGRAM, "kainite.capture.mysql.command")
 
 
@@ -69,22 +65,19 @@ def refuse_binlog_source(configured: Settings) -> None:
         )
 
 
-def binlog_ends_of(configured: Settings, *, mariadb: bool = False) -> BinlogEnds:
+def binlog_ends_of(configured: Settings) -> BinlogEnds:
     """Returns the two databases that a settings file connects.
 
     Args:
         configured: the settings file.
-        mariadb: whether the target may be a MariaDB database.
 
     Raises:
-        SettingsError: the extractor's command line is not understood, or the target is no PostgreSQL database, or the
-            offset is kept elsewhere than in ``extractorOffsetFile``.
+        SettingsError: the extractor's command line is not understood, the target is neither PostgreSQL nor MariaDB, or
+            the offset is kept elsewhere than in ``extractorOffsetFile``.
     """
     require_one_target(configured, "kainite replicate")
     target = configured.apply.target
     kind = "" if target is None else kind_of(target).name
-    if kind == "mariadb" and not mariadb:
-        raise SettingsError(f"{configured.path}: {NOT_INTO_MARIADB}")
     if target is None or kind not in ("postgresql", "mariadb"):
         raise SettingsError(
             f"{configured.path}: kainite replicate copies from MariaDB into targets that begin with postgresql:// or"

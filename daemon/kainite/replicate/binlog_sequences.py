@@ -16,6 +16,7 @@ from kainite.capture.mysql.snapshot_tables import snapshot_tables
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_plan import paired_tables
 from kainite.replicate.binlog_point import source_catalogue
+from kainite.replicate.counters import CountingColumn, SourceCounters
 from kainite.replicate.ends import target_session
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning
 from kainite.replicate.sequences import SequencePlace, set_one_forward
@@ -59,6 +60,27 @@ class CountedColumns:
     sequences: tuple[str, ...]
 
 
+def binlog_counters(ends: BinlogEnds, catalogue: Catalogue) -> SourceCounters:
+    """Returns what of a source counts.
+
+    Args:
+        ends: source and target.
+        catalogue: the target's tables.
+
+    Raises:
+        SourceError: the source does not answer.
+    """
+    with source_catalogue(ends) as (source, database):
+        pairs, _ = paired_tables(snapshot_tables(source, database, ends.source.tables), catalogue)
+        places = {pair.source.name: pair.place for pair in pairs}
+        columns = tuple(
+            CountingColumn(f"{table}.{column}", places[table], column, int(following))
+            for table, column, following in source.rows(_COUNTED, [database])
+            if table in places
+        )
+        return SourceCounters(columns, tuple(str(name) for (name,) in source.rows(_SEQUENCES, [database])))
+
+
 def counted_columns(ends: BinlogEnds, catalogue: Catalogue) -> CountedColumns:
     """Returns what of a source counts.
 
@@ -70,15 +92,12 @@ def counted_columns(ends: BinlogEnds, catalogue: Catalogue) -> CountedColumns:
         SourceError: the source does not answer.
         TargetUnavailableError: the target does not answer.
     """
-    with source_catalogue(ends) as (source, database), target_session(ends.target) as target:
-        pairs, _ = paired_tables(snapshot_tables(source, database, ends.source.tables), catalogue)
-        places = {pair.source.name: pair.place for pair in pairs}
+    found = binlog_counters(ends, catalogue)
+    with target_session(ends.target) as target:
         columns = tuple(
-            CountedColumn(f"{table}.{column}", int(following), _sequence_of(target, places[table], column))
-            for table, column, following in source.rows(_COUNTED, [database])
-            if table in places
+            CountedColumn(one.column, one.next, _sequence_of(target, one.place, one.name)) for one in found.columns
         )
-        return CountedColumns(columns, tuple(str(name) for (name,) in source.rows(_SEQUENCES, [database])))
+    return CountedColumns(columns, found.others)
 
 
 def look_at_counted(found: CountedColumns) -> Iterator[CheckFinding]:

@@ -1,7 +1,8 @@
-"""Makes one text of what a MariaDB source and a PostgreSQL target write for equal values; pure.
+"""Makes one text of what a source and its target write for equal values, where MariaDB is one of them; pure.
 
-The source's text is the extractor's (:mod:`kainite.capture.mysql.text_forms`). The target's is what its server writes
-for what its column has made of that text. What both are brought to depends on both types:
+:mod:`~kainite.replicate.mariadb_texts` says what is done where the target is MariaDB. Where the source is MariaDB, and
+the target PostgreSQL, the source's text is the extractor's (:mod:`kainite.capture.mysql.text_forms`), and the target's
+what its server writes for what its column has made of that text. What both are brought to depends on both types:
 
 =========================================  ===========================================================================
 source and target                          text
@@ -21,8 +22,9 @@ a text, and ``jsonb``                      the document in ASCII, since a source
 any others                                 as it is
 =========================================  ===========================================================================
 
-Nothing is rounded: where the target's type cannot hold a value, the texts differ. A text that is none of its type stays
-as it is, and so does a number with more digits than PostgreSQL has.
+The sign of a zero does not count: MariaDB loses it. Nothing is rounded: where the target's type cannot hold a value,
+the texts differ. A text that is none of its type stays as it is, and so does a number with more digits than PostgreSQL
+has.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from kainite.base.errors import DeltaError
-from kainite.uow.canonical import Canonical, canonical_of
+from kainite.uow.canonical import Canonical, bytes_of, canonical_of
 from kainite.uow.catalogue.tables import Column, TypeFamily
 
 _NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year", "decimal", "float", "double"})
@@ -63,6 +65,9 @@ class TextKind(StrEnum):
     ADDRESS = "address"
     UUID = "uuid"
     DOCUMENT = "document"
+    BYTES = "bytes"
+    PADDED_BYTES = "padded bytes"
+    BITS = "bits"
 
 
 def text_kind(data_type: str, target: str) -> TextKind:
@@ -125,14 +130,14 @@ def _trimmed(text: str) -> str:
 
 def _single(text: str) -> str:
     try:
-        return repr(struct.unpack("<f", struct.pack("<f", float(text)))[0])
+        return repr(struct.unpack("<f", struct.pack("<f", float(text)))[0] + 0.0)
     except (ValueError, OverflowError):
         return text
 
 
 def _double(text: str) -> str:
     try:
-        return repr(float(text))
+        return repr(float(text) + 0.0)
     except ValueError:
         return text
 
@@ -175,6 +180,24 @@ def _padded(text: str) -> str:
     return text.rstrip(" ")
 
 
+def _bytes(text: str) -> str:
+    try:
+        return f"\\x{bytes_of(text).hex()}"
+    except DeltaError:
+        return text
+
+
+def _padded_bytes(text: str) -> str:
+    found = _bytes(text)
+    while found.endswith("00") and len(found) % 2 == 0:
+        found = found[:-2]
+    return found
+
+
+def _bits(text: str) -> str:
+    return text.lstrip("0") or "0"
+
+
 def _document(text: str) -> str:
     try:
         found = json.loads(text, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse)
@@ -204,5 +227,8 @@ CANONICAL: Final[Mapping[TextKind, Callable[[str], str]]] = {
     TextKind.ADDRESS: _address,
     TextKind.UUID: _uuid,
     TextKind.DOCUMENT: _document,
+    TextKind.BYTES: _bytes,
+    TextKind.PADDED_BYTES: _padded_bytes,
+    TextKind.BITS: _bits,
 }
 """Returns the one text of either side's text; a text that it returns stays as it is."""

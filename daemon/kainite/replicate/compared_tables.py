@@ -156,15 +156,22 @@ def values_query(table: ComparedTable, side: ComparedSide) -> str:
     return _row_query(table, side, side.values)
 
 
-def row_query(table: ComparedTable, side: ComparedSide) -> str:
-    """Returns a query: the row that has a key, given as for :func:`values_query`, its columns as they are."""
-    return _row_query(table, side, [f'"{name}"' for name in (name.replace('"', '""') for name in table.columns)])
+def row_query(table: ComparedTable, side: ComparedSide, *, by_text: bool = True) -> str:
+    """Returns a query: the row that has a key, given as for :func:`values_query`, its columns as they are.
+
+    Args:
+        table: the table.
+        side: one of its sides.
+        by_text: whether the row's key has the very texts; else they are given once, and equal values are enough.
+    """
+    names = [name.replace('"', '""') for name in table.columns]
+    return _row_query(table, side, [f'"{name}"' for name in names], by_text=by_text)
 
 
-def _row_query(table: ComparedTable, side: ComparedSide, shown: Sequence[str]) -> str:
+def _row_query(table: ComparedTable, side: ComparedSide, shown: Sequence[str], *, by_text: bool = True) -> str:
     texts = dict(zip(table.columns, side.values, strict=True))
     equal = [f"{_escaped(name)} = %s::{_escaped(kind)}" for name, kind in table.key]
-    same = [f"{_escaped(texts[name])} = %s" for name in table.key_columns]
+    same = [f"{_escaped(texts[name])} = %s" for name in table.key_columns] if by_text else []
     more = [f"({_escaped(side.rows)})"] if side.rows else []
     where = " AND ".join((*equal, *same, *more))
     values = _escaped(", ".join(shown))

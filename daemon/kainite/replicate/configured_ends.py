@@ -16,7 +16,7 @@ from kainite.base.errors import SettingsError
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.command import main as extractor_command
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.replicate.binlog_ends import NOT_INTO_MARIADB, refuse_binlog_source
+from kainite.replicate.binlog_ends import refuse_binlog_source
 from kainite.replicate.ends import ReplicaEnds
 from kainite.settings import ExtractOffsets, Settings
 from kainite.settings.kinds.target_kinds import kind_of
@@ -32,23 +32,22 @@ _NAMED: Final = (
 _NO_TARGET: Final = "kainite replicate needs a target that begins with postgresql:// or mariadb://"
 
 
-def ends_of(configured: Settings, *, mariadb: bool = False) -> ReplicaEnds:
+def ends_of(configured: Settings) -> ReplicaEnds:
     """Returns the two databases that a settings file connects.
 
     Args:
         configured: the settings file.
-        mariadb: whether the target may be a MariaDB database.
 
     Raises:
-        SettingsError: the extractor is another program, or the target no PostgreSQL database, or the offset is kept
+        SettingsError: the extractor is another program, the target neither PostgreSQL nor MariaDB, or the offset kept
             elsewhere than in ``extractorOffsetFile``.
     """
     refuse_binlog_source(configured)
     require_one_target(configured, "kainite replicate")
     target = configured.apply.target
     kind = "" if target is None else kind_of(target).name
-    if target is None or (kind != "postgresql" and not (mariadb and kind == "mariadb")):
-        raise SettingsError(f"{configured.path}: {NOT_INTO_MARIADB if kind == 'mariadb' else _NO_TARGET}")
+    if target is None or kind not in ("postgresql", "mariadb"):
+        raise SettingsError(f"{configured.path}: {_NO_TARGET}")
     if configured.extract.offsets is not ExtractOffsets.KAINITE:
         raise SettingsError(f"{configured.path}: set extractorMode=cyclic and extractorOffsets=kainite")
     source, required = source_of(configured.extract.command)

@@ -41,7 +41,7 @@ from psycopg.rows import namedtuple_row
 from kainite.base.logs import event
 from kainite.base.redaction import redacted
 from kainite.replicate.load_ledger import LOCK_DRIVER
-from kainite.replicate.table_ledger import RAISE_VERSION, load_name
+from kainite.replicate.table_ledger import RAISE_VERSION, load_name, why_given_up
 from kainite.replicate.tables import TableName
 from kainite.targets.postgresql.connection import connect
 
@@ -112,7 +112,7 @@ def _look(cursor: psycopg.Cursor[Any], log_partition: str, limit: int) -> None:
 
 def _give_up(cursor: psycopg.Cursor[Any], log_partition: str, table: TableName, held: int) -> bool:
     """Carries out step 1; tells whether the table is given up, which one with a driver is not."""
-    load, cause = load_name(log_partition, table), f"{held:,} bytes of changes were held, more than targetHeldBytes"
+    load, cause = load_name(log_partition, table), why_given_up(held)
     with cursor.connection.transaction():
         cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S * 1000:.0f}ms'")
         if not _one(cursor.execute(LOCK_DRIVER, (load,)))[0]:

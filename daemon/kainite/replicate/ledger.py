@@ -89,6 +89,12 @@ class LoadState(StrEnum):
     CUT_OVER = "cut over"
 
 
+HANDED_OVER: Final = (
+    "the target was cut over (kainite replicate cutover): others write in it, and no unit is applied any more"
+)
+"""What an apply job is told that begins in a target in *cut over*."""
+
+
 class CopyStep(msgspec.Struct, frozen=True, tag="copy"):
     """Copies rows.
 

@@ -18,7 +18,6 @@ from kainite.base.errors import CatalogueError, TargetError, TargetFencedError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, table_ledger
-from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.tables import TableName
 from kainite.targets.postgresql.own_columns import check_own_columns
@@ -75,6 +74,19 @@ class FoundLoad:
     live_ms: int | None
     now_ms: int = field(compare=False)
     copies: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CutOverUndone:
+    """A cut-over that was taken back.
+
+    Attributes:
+        since: how many transactions of the target's server were begun since the cut-over, or are in its binlog since
+            then, by whoever wrote and in whatever database. With 0 nobody has written. None where the server does not
+            tell.
+    """
+
+    since: int | None
 
 
 def found_load(connection: psycopg.Connection, log_partition: str) -> FoundLoad | None:
@@ -257,23 +269,14 @@ class LoadLedger:
                 raise self.fenced()
             return done
 
-    def make_live_again(self) -> int | None:
-        """Takes a cut-over back.
-
-        Returns:
-            How many transactions of the target's server have got an id since the cut-over: who writes has one. With 0
-            nobody has written. None where there was no cut-over.
-        """
+    def make_live_again(self) -> CutOverUndone | None:
+        """Takes a cut-over back; returns None where there was none."""
         row = self._connection.execute(ledger.MAKE_LIVE_AGAIN, (self._log,)).fetchone()
-        return None if row is None else int(row[0])
+        return None if row is None else CutOverUndone(int(row[0]))
 
     def names_of(self, steps: Collection[int]) -> Mapping[int, str]:
         """Returns the tables of steps."""
         return {row.step: row.name for row in self.rows(ledger.NAMES, self._log, list(steps))}
-
-    def make_foreign_keys(self) -> list[str]:
-        """Makes foreign keys that are off again, where both tables are live; returns what the target refused."""
-        return make_again(self._connection, self._log)
 
     def rows(self, query: Any, *values: object) -> list[Any]:
         """Returns the rows of a query, by the names of its columns."""

@@ -13,6 +13,7 @@ from kainite.replicate.findings import CheckFinding, fine, some_names, warning, 
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import FoundLoad
 from kainite.replicate.mariadb_load_ledger import found_mariadb_load, mariadb_tables_with_rows, sql_name
+from kainite.replicate.mariadb_table_ledger import TABLES as OWN_TABLES
 from kainite.replicate.mariadb_types import COLLATION
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.grants import grants_of, lacking
@@ -92,7 +93,9 @@ def _rights(
 ) -> Iterator[CheckFinding]:
     grants = grants_of(str(line) for (line,) in rows_of(target, "SHOW GRANTS"))
     user = "@".join(sql_name(part) for part in role.rsplit("@", 1))
-    own = sorted({right for name in ledger.TABLES for right in lacking(grants, _OWN_RIGHTS, database, name)})
+    own = sorted(
+        {right for name in (*ledger.TABLES, *OWN_TABLES) for right in lacking(grants, _OWN_RIGHTS, database, name)}
+    )
     if own:
         yield wrong("rights", f"{role} may not {', '.join(own)} Kainite's own tables in {database}",
                     f"GRANT {', '.join(own)} ON {sql_name(database)}.* TO {user}")  # fmt: skip
@@ -150,8 +153,11 @@ def _emptiness(
     folder: str,
 ) -> CheckFinding:
     if load is not None:
-        live = load.state is LoadState.LIVE
-        return fine("rows", "is live" if live else "a load was begun; it goes on, or begins anew")
+        told = {
+            LoadState.LIVE: "is live",
+            LoadState.CUT_OVER: "the target was cut over: nothing is loaded or applied any more",
+        }
+        return fine("rows", told.get(load.state, "a load was begun; it goes on, or begins anew"))
     known = {(schema, name) for schema, name, _ in rows_if_there(target, ledger.POSITIONS, log_partition)}
     full = mariadb_tables_with_rows(target, [place for place in places if place not in known])
     if full:

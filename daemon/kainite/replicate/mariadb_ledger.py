@@ -1,7 +1,7 @@
 """What a MariaDB target knows of its load: the tables of :mod:`kainite.replicate.ledger`, in MariaDB's own SQL. Pure.
 
-States and invariants are those of :mod:`~kainite.replicate.ledger`, but for *prepared* and *cut over*, which do not
-come about here, and tables that are loaded by themselves. What is otherwise:
+States and invariants are those of :mod:`~kainite.replicate.ledger`, but for *prepared*, which does not come about
+here; tables that are loaded by themselves are :mod:`~kainite.replicate.mariadb_table_ledger`'s. What is otherwise:
 
 * **DDL commits silently**, so the ledger's tables are made before anything else, and ``TRUNCATE`` cannot stand in the
   transaction that sets the point. Tables are emptied between ``begin`` and ``plan``, while the load is *loading*
@@ -18,6 +18,8 @@ come about here, and tables that are loaded by themselves. What is otherwise:
   behind the last one a step of each table (:class:`~kainite.replicate.ledger.CheckStep`) looks for rows that lack their
   parent. The load is *live* only when none does: nobody else writes meanwhile, and what the apply job writes then is
   checked as it is written.
+* **A cut-over** notes the binlog's GTIDs as its transaction found them (``cut_over_in``; :func:`written_since`): the
+  server has no other number of transactions that outlives its restart.
 
 What a crash leaves is what :mod:`~kainite.replicate.ledger` says. Steps of the stage :data:`CHECK_STAGE` need no
 snapshot, as statements there.
@@ -45,7 +47,8 @@ CREATE: Final = (
         snapshot varchar(1024),
         source varchar(1024),
         began_at timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
-        live_at timestamp(6) NULL
+        live_at timestamp(6) NULL,
+        cut_over_in varchar(1024)
     ) {_OPTIONS}""",
     f"""
     CREATE TABLE IF NOT EXISTS kainite_load_seen (
@@ -58,6 +61,9 @@ CREATE: Final = (
         table_schema varchar(64) NOT NULL,
         table_name varchar(64) NOT NULL,
         position bigint unsigned NOT NULL,
+        state varchar(20) NOT NULL DEFAULT 'live',
+        reached bigint unsigned,
+        cause text,
         PRIMARY KEY (log_partition, table_schema, table_name)
     ) {_OPTIONS}""",
     f"""
@@ -82,6 +88,7 @@ TABLES: Final = ("kainite_load", "kainite_load_seen", "kainite_load_table", "kai
 ONE_DRIVER: Final = "SELECT GET_LOCK(%s, 0)"
 HOLDER: Final = "SELECT IS_USED_LOCK(%s)"
 TAKE_STEP: Final = "SELECT GET_LOCK(%s, %s)"
+GIVE_BACK: Final = "SELECT RELEASE_LOCK(%s)"
 LEFT_SESSIONS: Final = """
     SELECT DISTINCT IS_USED_LOCK(CONCAT(%s, step)) AS holder FROM kainite_load_step
     WHERE log_partition = %s AND done_at IS NULL HAVING holder IS NOT NULL"""
@@ -91,7 +98,7 @@ CLOSE_FENCE: Final = """
     INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (%s, %s, 9223372036854775807)
     ON DUPLICATE KEY UPDATE generation = GREATEST(generation, VALUES(generation)), micro_batch = VALUES(micro_batch)"""
 
-LOCK: Final = "SELECT generation FROM kainite_load WHERE log_partition = %s FOR UPDATE"
+LOCK: Final = "SELECT generation, state FROM kainite_load WHERE log_partition = %s FOR UPDATE"
 
 BEGIN: Final = """
     INSERT INTO kainite_load (log_partition, generation, state) VALUES (%s, 1, 'loading')
@@ -115,6 +122,24 @@ FINISH: Final = """
     WHERE log_partition = %s AND generation = %s AND state = 'loading' AND position IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM kainite_load_step s WHERE s.log_partition = l.log_partition AND s.done_at IS NULL)
     """
+
+CUT_OVER: Final = """
+    UPDATE kainite_load l SET state = 'cut over', cut_over_in = %s WHERE log_partition = %s AND state = 'live'
+      AND NOT EXISTS (SELECT 1 FROM kainite_load_table t WHERE t.log_partition = l.log_partition AND t.state <> 'live')
+    """
+
+CUT_OVER_IN: Final = """
+    SELECT cut_over_in FROM kainite_load WHERE log_partition = %s AND state = 'cut over' FOR UPDATE"""
+
+MAKE_LIVE_AGAIN: Final = "UPDATE kainite_load SET state = 'live', cut_over_in = NULL WHERE log_partition = %s"
+
+# The transactions in the server's binlog, by their domains; NULL where it writes none.
+BINLOG_GTIDS: Final = "SELECT IF(@@global.log_bin, @@global.gtid_binlog_pos, NULL)"
+
+# The tables that cut-overs have handed over to others, of whichever log.
+HANDED_OVER: Final = """
+    SELECT table_schema, table_name FROM kainite_load_table JOIN kainite_load l USING (log_partition)
+    WHERE l.state = 'cut over'"""
 
 IS_ITS: Final = "SELECT 1 FROM kainite_load WHERE log_partition = %s AND generation = %s"
 
@@ -188,14 +213,26 @@ CHECKED: Final = f"""
     SELECT table_schema, table_name, done_at IS NOT NULL, cause FROM kainite_load_step
     WHERE log_partition = %s AND stage >= {CHECK_STAGE} ORDER BY step"""
 
-# A foreign key of the table, or of another one to it: rows that are copied may be on either side.
-FOREIGN_KEYS: Final = """
-    SELECT k.table_schema, k.table_name, k.constraint_name, k.column_name, k.referenced_table_schema,
-           k.referenced_table_name, k.referenced_column_name
-    FROM information_schema.key_column_usage k
-    WHERE k.referenced_table_name IS NOT NULL
-      AND (k.table_schema = %s AND k.table_name = %s OR k.referenced_table_schema = %s AND k.referenced_table_name = %s)
-    ORDER BY k.table_schema, k.table_name, k.constraint_name, k.ordinal_position"""
+
+def written_since(then: str | None, now: str | None) -> int | None:
+    """Returns how many transactions the binlog has from after a cut-over; None where it does not tell.
+
+    Args:
+        then: the binlog's GTIDs as the cut-over's own transaction found them; None for a server without a binlog.
+        now: those of now.
+    """
+    if then is None or now is None:
+        return None
+    before, after = _numbers(then), _numbers(now)
+    counts = [after.get(domain, 0) - before.get(domain, 0) for domain in {**before, **after}]
+    # One is the cut-over's own; fewer are there where the binlog was begun anew meanwhile (RESET MASTER).
+    return sum(counts) - 1 if sum(counts) > 0 and min(counts) >= 0 else None
+
+
+def _numbers(gtids: str) -> dict[str, int]:
+    """Returns the number of the latest transaction of each domain."""
+    parts = [gtid.split("-") for gtid in gtids.split(",") if gtid]
+    return {domain: int(number) for domain, _, number in parts}
 
 
 def driver_lock(database: str, log_partition: str) -> str:

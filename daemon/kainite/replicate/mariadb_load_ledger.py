@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pymysql
 
@@ -15,11 +15,15 @@ from kainite.base.errors import CatalogueError, TargetError, TargetFencedError, 
 from kainite.capture.mysql.snapshot_tables import backticked
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.replicate import mariadb_ledger as ledger
+from kainite.replicate import mariadb_table_ledger as table_ledger
 from kainite.replicate.ledger import LoadState, LoadStep, encoded
-from kainite.replicate.load_ledger import FoundLoad, PlacedTable, source_name
+from kainite.replicate.load_ledger import WAS_CUT_OVER, CutOverUndone, FoundLoad, PlacedTable, source_name
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.connection import connect
-from kainite.targets.mariadb.rows import NO_TABLE, line_of, rows_if_there, rows_of
+from kainite.targets.mariadb.own_columns import check_mariadb_columns
+from kainite.targets.mariadb.rows import NO_TABLE, as_target_error, rows_if_there, rows_of
+
+T = TypeVar("T")
 
 LOCK_WAIT_S: Final = 30
 """Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
@@ -28,20 +32,21 @@ _GONE: Final = 1094  # there is no such session
 # The driver's lock ends with its session, which may be silent while the point is made.
 _WAIT: Final = (
     f"SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT_S}, lock_wait_timeout = {LOCK_WAIT_S}, wait_timeout = 86400"
+    " /*M!100101 , max_statement_time = 0 */"
 )
 _DATABASE: Final = "SELECT DATABASE()"
+_HAS_TABLE: Final = """
+    SELECT 1 FROM information_schema.tables
+    WHERE table_schema = %s AND table_name = %s AND table_type = 'BASE TABLE'"""
 _STEPS_AT_ONCE: Final = 200
 
 
 @contextmanager
 def mariadb_session(url: str) -> Iterator[pymysql.connections.Connection]:
     """Connects to the target, in autocommit mode; raises TargetUnavailableError for any error of the connection."""
-    try:
-        with closing(connect(url, silent=None)) as connection:
-            connection.query(_WAIT)
-            yield connection
-    except pymysql.Error as error:
-        raise TargetUnavailableError(f"the target: {line_of(error)}") from None
+    with as_target_error(), closing(connect(url, silent=None)) as connection:
+        connection.query(_WAIT)
+        yield connection
 
 
 def found_mariadb_load(connection: pymysql.connections.Connection, log_partition: str) -> FoundLoad | None:
@@ -97,9 +102,15 @@ class MariadbLoadLedger:
             raise TargetError(f"another kainite replicate load of {log_partition} runs ({told}): wait, or end it first")
 
     def create(self) -> None:
-        """Makes the ledger's tables where they are missing."""
-        for statement in ledger.CREATE:
+        """Makes the ledger's tables where they are missing.
+
+        Raises:
+            CatalogueError: an earlier version has made them, and they lack columns.
+        """
+        statements = (*ledger.CREATE, *table_ledger.CREATE)
+        for statement in statements:
             self._connection.query(statement)
+        check_mariadb_columns(self._connection, statements)
 
     def found(self) -> FoundLoad | None:
         """Returns the load as the ledger has it."""
@@ -110,13 +121,24 @@ class MariadbLoadLedger:
 
         Args:
             generation: an apply job's, below which the log has everything that it has as committed.
+
+        Raises:
+            CatalogueError: the target was cut over.
         """
-        with self._alone():
+        own = table_ledger.own_loads(self._log)
+        with self.alone() as state:
+            if state == LoadState.CUT_OVER:
+                raise CatalogueError(WAS_CUT_OVER)
             self._execute(ledger.CLOSE_FENCE, self._log, generation)
-            self._execute(ledger.BEGIN, self._log)
-            self._execute(ledger.SEEN, self._log)
-            began = int(self._rows(ledger.LOCK, self._log)[0][0])
-        self.generation = began
+            self._execute(table_ledger.END_OWN_LOADS, *own)
+            self._execute(table_ledger.FORGET_ALL_HELD, self._log)
+            self.begin_generation()
+
+    def begin_generation(self) -> None:
+        """Begins a load in the transaction of the caller, who has shut out all others."""
+        self._execute(ledger.BEGIN, self._log)
+        self._execute(ledger.SEEN, self._log)
+        self.generation = int(self._rows(ledger.LOCK, self._log)[0][0])
 
     def go_on(self) -> None:
         """Goes on with a load that has a point: from now on no task of its earlier driver commits.
@@ -124,9 +146,9 @@ class MariadbLoadLedger:
         Raises:
             TargetFencedError: the load has no point, or is none.
         """
-        with self._alone():
+        with self.alone():
             if self._execute(ledger.GO_ON, self._log) != 1:
-                raise self._fenced()
+                raise self.fenced()
             self._execute(ledger.SEEN, self._log)
             began = int(self._rows(ledger.LOCK, self._log)[0][0])
         self.generation = began
@@ -143,16 +165,21 @@ class MariadbLoadLedger:
             CatalogueError: a table has rows that no load has put there.
             TargetFencedError: another driver has begun since.
         """
+        self.seen()
+        self._end_loads_of_tables()
         self._empty([table.place for table in tables])
-        with self._transaction():
+        own = table_ledger.own_loads(self._log)
+        with self.transaction():
             values = (point.lsn, point.snapshot, source_name(point), self._log, self.generation)
             if self._execute(ledger.SET_POINT, *values) != 1:
-                raise self._fenced()
+                raise self.fenced()
+            self._execute(table_ledger.FORGET_OWN_LOADS, *own)
+            self._execute(table_ledger.FORGET_OWN_STEPS, *own)
             self._execute(ledger.FORGET_TABLES, self._log)
             self._execute(ledger.FORGET_STEPS, self._log)
             for table in tables:
                 self._execute(ledger.NOTE_TABLE, self._log, *table.place, point.lsn)
-            self._note_steps(steps)
+            self.note_steps(steps)
 
     def left(self, failed: Collection[int] = ()) -> list[int]:
         """Returns the steps of the first stage that is not done, without those that have failed."""
@@ -161,7 +188,7 @@ class MariadbLoadLedger:
     def seen(self) -> None:
         """Notes that the driver lives; raises TargetFencedError where another one has taken over."""
         if not self._rows(ledger.IS_ITS, self._log, self.generation):
-            raise self._fenced()
+            raise self.fenced()
         self._execute(ledger.SEEN, self._log)
 
     def failed(self, step: int, cause: str) -> None:
@@ -175,42 +202,83 @@ class MariadbLoadLedger:
     def finish(self) -> None:
         """Makes the load live; raises TargetFencedError where a step is left, or another driver has taken over."""
         if self._execute(ledger.FINISH, self._log, self.generation) != 1:
-            raise self._fenced()
+            raise self.fenced()
+
+    def cut_over(self, last: Callable[[pymysql.connections.Connection], T]) -> T:
+        """Shuts the apply job out for good, and makes the target *cut over*; all or nothing.
+
+        Args:
+            last: called in the transaction, when nobody applies any more; what it raises leaves the target live. It
+                must not execute DDL, which would commit.
+
+        Raises:
+            TargetFencedError: the target is not live.
+        """
+        with self.transaction():
+            self._execute(ledger.CLOSE_FENCE, self._log, -1)
+            done = last(self._connection)
+            [[gtids]] = self._rows(ledger.BINLOG_GTIDS)
+            if self._execute(ledger.CUT_OVER, gtids, self._log) != 1:
+                raise self.fenced()
+            return done
+
+    def make_live_again(self) -> CutOverUndone | None:
+        """Takes a cut-over back; returns None where there was none."""
+        with self.transaction():
+            found = self._rows(ledger.CUT_OVER_IN, self._log)
+            if not found:
+                return None
+            [[gtids]] = self._rows(ledger.BINLOG_GTIDS)
+            self._execute(ledger.MAKE_LIVE_AGAIN, self._log)
+        return CutOverUndone(ledger.written_since(found[0][0], gtids))
 
     def names_of(self, steps: Collection[int]) -> Mapping[int, str]:
         """Returns the tables of steps."""
         return dict(self._rows(ledger.NAMES, self._log, tuple(steps))) if steps else {}
-
-    def make_foreign_keys(self) -> list[str]:
-        """Does nothing: a load of MariaDB takes no foreign keys off."""
-        return []
 
     def _empty(self, tables: Sequence[TableName]) -> None:
         """Empties what an earlier load of this ledger filled; refuses rows that came from elsewhere.
 
         On the session that holds the driver's lock, whose load is *loading* and has no point yet.
         """
-        self.seen()
         filled = [(schema, name) for schema, name, _ in self._rows(ledger.POSITIONS, self._log)]
         if full := mariadb_tables_with_rows(self._connection, [name for name in tables if name not in filled]):
             names_of = ", ".join(f"{schema}.{name}" for schema, name in full)
             raise CatalogueError(f"the target has rows that no load has put there, in {names_of}: TRUNCATE them")
         if not filled:
             return
-        self._connection.query("SET SESSION foreign_key_checks = 0")  # else a parent could not be emptied
         for schema, name in filled:
             try:
-                self._connection.query(f"TRUNCATE TABLE {sql_name(schema, name)}")
+                self.truncate((schema, name))
             except pymysql.Error as error:
                 if error.args[0] != NO_TABLE:
                     raise
-        self._connection.query("SET SESSION foreign_key_checks = 1")
 
-    def _note_steps(self, steps: Iterable[LoadStep]) -> None:
+    def truncate(self, table: TableName) -> None:
+        """Empties a table, whose rows this load alone writes: by the session that holds the driver's lock."""
+        self._connection.query("SET SESSION foreign_key_checks = 0")  # else a parent could not be emptied
+        try:
+            self._connection.query(f"TRUNCATE TABLE {sql_name(*table)}")
+        finally:
+            with suppress(pymysql.Error):  # a session that is lost needs no setting
+                self._connection.query("SET SESSION foreign_key_checks = 1")
+
+    def note_steps(self, steps: Iterable[LoadStep]) -> None:
         noted = [(self._log, step.number, step.stage, step.schema, step.table, encoded(step.work)) for step in steps]
         with self._connection.cursor() as cursor:
             for first in range(0, len(noted), _STEPS_AT_ONCE):
                 cursor.executemany(ledger.NOTE_STEP, noted[first : first + _STEPS_AT_ONCE])
+
+    def _end_loads_of_tables(self) -> None:
+        """Ends the sessions of drivers of single tables, whose load is over: one may be about to empty its table."""
+        own = table_ledger.own_loads(self._log)
+        for (name,) in self._rows(table_ledger.OWN_LOADS, *own):
+            lock = ledger.driver_lock(self._database, name)
+            if (holder := self._rows(ledger.HOLDER, lock)[0][0]) is not None:
+                end_mariadb_session(self._connection, holder)
+            if self._rows(ledger.TAKE_STEP, lock, LOCK_WAIT_S)[0][0] != 1:
+                raise TargetUnavailableError(f"the target's session {holder} of {name} does not end: KILL {holder}")
+            self._rows(ledger.GIVE_BACK, lock)
 
     def _end_sessions(self) -> None:
         """Ends the sessions of steps that were left behind."""
@@ -219,15 +287,19 @@ class MariadbLoadLedger:
             end_mariadb_session(self._connection, holder)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Runs a transaction that holds the load against all tasks; ends the sessions of those that were left."""
+    def alone(self) -> Iterator[str | None]:
+        """Runs a transaction that holds the load against all tasks; ends the sessions of those that were left.
+
+        Gives the load's state; None where there is no load.
+        """
         self._end_sessions()
-        with self._transaction():
-            self._rows(ledger.LOCK, self._log)
-            yield
+        with self.transaction():
+            found = self._rows(ledger.LOCK, self._log)
+            yield found[0][1] if found else None
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
+        """Runs a transaction on the driver's session."""
         self._connection.begin()
         try:
             yield
@@ -244,7 +316,8 @@ class MariadbLoadLedger:
         with self._connection.cursor() as cursor:
             return cursor.execute(sql, values)
 
-    def _fenced(self) -> TargetFencedError:
+    def fenced(self) -> TargetFencedError:
+        """Returns the error of a driver that another one has shut out."""
         return TargetFencedError(
             f"generation {self.generation} of the load of {self._log} may not write any more: another kainite replicate"
             " load has begun, or there is nothing to go on with; kainite replicate status tells"
@@ -265,6 +338,11 @@ def mariadb_tables_with_rows(
 ) -> list[TableName]:
     """Returns those of the tables that have rows, and exist."""
     return [name for name in tables if rows_if_there(connection, f"SELECT 1 FROM {sql_name(*name)} LIMIT 1")]
+
+
+def mariadb_has_table(connection: pymysql.connections.Connection, table: TableName) -> bool:
+    """Tells whether a target has a table."""
+    return bool(rows_of(connection, _HAS_TABLE, *table))
 
 
 def sql_name(*parts: str) -> str:

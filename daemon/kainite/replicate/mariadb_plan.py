@@ -87,6 +87,10 @@ def _from_postgresql(table: ReplicaTable, pages: int) -> Iterator[CopyStep]:
 
 
 def _from_mariadb(table: SnapshotTable, condition: str) -> CopyStep:
-    copied = table.copied
-    types = {column.name: _INTEGER_OID if column.data_type in _INTEGERS else _TEXT_OID for column in copied}
-    return CopyStep((table.query(condition),), "", tuple(column.form.spelling for column in copied), types)
+    spellings = tuple(column.form.spelling for column in table.copied)
+    return CopyStep((table.query(condition),), "", spellings, mariadb_types(table))
+
+
+def mariadb_types(table: SnapshotTable) -> dict[str, int]:
+    """Returns the OIDs by which texts of a MariaDB source's columns become the values of a delta."""
+    return {column.name: _INTEGER_OID if column.data_type in _INTEGERS else _TEXT_OID for column in table.copied}

@@ -10,7 +10,7 @@ to the user. A crash leaves tables, which are left alone by the next call, and n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -34,10 +34,10 @@ from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.settings_checks import look_at_settings
 from kainite.replicate.slot import found_slot
 from kainite.replicate.source_checks import look_at_source
-from kainite.replicate.tables import ReplicaTable, published
+from kainite.replicate.tables import ReplicaTable, TableName, published
 from kainite.settings import Settings
 from kainite.targets.mariadb.rows import line_of
-from kainite.uow.catalogue.tables import Column
+from kainite.uow.catalogue.tables import Catalogue, Column
 
 _WRITE: Final = "kainite replicate init --write"
 _COUNTER: Final = re.compile(r" AUTO_INCREMENT=\d+")
@@ -79,7 +79,7 @@ def look_into_mariadb(configured: Settings, ends: ReplicaEnds) -> list[CheckFind
         return [
             *look_at_sessions(ends),
             *look_at_source(source, ends.source, tables, ends.required),
-            *_presence(pairs, _written(source, lacking, tables)),
+            *_presence(pairs, _written(source, lacking, {table.place for table in tables})),
             *(finding for pair in pairs for finding in _columns(pair)),
             *look_at_mariadb_target(target, [pair.place for pair in pairs], size, catalogue, ends.log_partition),
             *look_at_settings(configured, tables, None if slot is None else slot.lsn),
@@ -100,7 +100,8 @@ def write_into_mariadb(configured: Settings, ends: ReplicaEnds) -> Iterator[str]
         yield from made_slot(source, load, ends, offset_file_of(configured))
         tables = published(source, ends.source.publication)
         missing = mariadb_pairs(tables, target_catalogue(configured, ends))[1]
-        written = _written(source, [table for table in tables if table.full_name in missing], tables)
+        lacking = [table for table in tables if table.full_name in missing]
+        written = _written(source, lacking, {table.place for table in tables})
         if any(table.open for table in written.values()):
             yield "made no table: columns have types of which you choose MariaDB's, see the list"
             return
@@ -215,11 +216,39 @@ def _other_type(name: str, source: str, target: str) -> str:
     )
 
 
+def table_written(ends: ReplicaEnds, table: ReplicaTable, target: Catalogue) -> str:
+    """Returns the statement that makes a table of a PostgreSQL source; empty where the target has it.
+
+    Foreign keys to tables that the target does not have are left out.
+
+    Raises:
+        SourceError: the source does not answer.
+        CatalogueError: a column's type has no one type of MariaDB.
+    """
+    pairs, _ = mariadb_pairs([table], target)
+    if pairs:
+        return ""
+    there = {(one.schema or target.default_schema or "", one.bare_name) for one in target.tables.values()}
+    with source_session(ends.source.url) as source:
+        written = _written(source, [table], {table.place, *there})[table.full_name]
+    if written.open:
+        raise CatalogueError(
+            f"the target lacks {table.full_name}, and MariaDB has no one type for all values of"
+            f" {', '.join(written.open)}: make it with types that you choose, and start again: {written.sql}"
+        )
+    return written.sql
+
+
 def _written(
-    source: psycopg.Connection, lacking: Sequence[ReplicaTable], tables: Sequence[ReplicaTable]
+    source: psycopg.Connection, lacking: Sequence[ReplicaTable], places: Collection[TableName]
 ) -> dict[str, WrittenTable]:
-    """Returns the statements that make tables which the target lacks, by their names."""
-    places = {table.place for table in tables}
+    """Returns the statements that make tables which the target lacks, by their names.
+
+    Args:
+        source: a session with the source.
+        lacking: the tables.
+        places: the tables to which foreign keys may lead.
+    """
     found = {}
     for table in lacking:
         names = {column.name for column in table.copied}

@@ -1,19 +1,26 @@
 """Makes a table of the source in a target that lacks it, and has its changes published from then on.
 
-The table is made in the transaction that begins its load, so that the target never has it without holding its deltas;
+The table is made in the transaction that begins its load, so that the target never has it without holding its deltas,
+in MariaDB behind that (:mod:`kainite.replicate.mariadb_table_ledger`);
 the publication gets it behind that. A transaction that was open while the publication got the table may have changes of
 it that are not sent; the table's consistent point waits for the transaction's end, so the copy has them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import psycopg
 from psycopg import errors, sql
 
 from kainite.base.errors import CatalogueError, SourceError
-from kainite.replicate.ends import ReplicaEnds, source_session
+from kainite.replicate.ends import ReplicaEnds, is_mariadb, source_session
+from kainite.replicate.load_target import has_table
 from kainite.replicate.schema_dump import dump_table
 from kainite.replicate.tables import ReplicaTable, TableName, described, published
+from kainite.uow.catalogue.tables import Catalogue
 
 
 def source_table(ends: ReplicaEnds, table: TableName) -> ReplicaTable:
@@ -50,6 +57,31 @@ def make_table(connection: psycopg.Connection, ends: ReplicaEnds, table: Replica
         raise CatalogueError(f"the target does not take {table.full_name}: {' '.join(str(error).split())}; make it"
                              " there yourself, with its keys, and start again") from None  # fmt: skip
     connection.execute("SET search_path TO DEFAULT")  # a dump's own lasts for the session
+
+
+def making(ends: ReplicaEnds, table: ReplicaTable, catalogue: Callable[[], Catalogue]) -> Callable[[Any], None]:
+    """Returns what makes a table in the target, unless it is there; it is given the session of the load's driver.
+
+    Args:
+        ends: source and target.
+        table: the table.
+        catalogue: reads the target's tables.
+
+    Raises:
+        SourceError: the source does not answer.
+        CatalogueError: MariaDB has no one type for all values of a column.
+    """
+    if not is_mariadb(ends.target):
+        return partial(make_table, ends=ends, table=table)
+    from kainite.replicate.mariadb_preparation import make_tables, table_written
+
+    statement = table_written(ends, table, catalogue())
+
+    def make(connection: Any) -> None:
+        if statement and not has_table(connection, table.place):
+            list(make_tables(connection, {table.full_name: statement}))
+
+    return make
 
 
 def publish(ends: ReplicaEnds, table: ReplicaTable) -> None:

@@ -7,9 +7,10 @@
                 ▲                                              │ a later unit has touched a row
                 └──────────────────────────────────────────────┘ again, at a new point
 
-**Why the order is right.** Let L be the point, and *since* the first unit of the log whose transaction committed at L
-or later. (1) The snapshot has exactly the transactions that committed before L
-(:mod:`kainite.capture.postgresql.consistent_snapshot`). (2) The log has units in the order of commits, so the units
+**Why the order is right.** Let L be the point, a place of the source (:mod:`kainite.capture.places`): an LSN of
+PostgreSQL, the number of a transaction of MariaDB. Let *since* be the first unit of the log whose transaction committed
+at L or later. (1) The snapshot has exactly the transactions that committed before L
+(:mod:`kainite.replicate.repair_source`). (2) The log has units in the order of commits, so the units
 below *since* are those transactions: each of them, since a unit behind them is there, and no other. The log's end is
 noted before the point is made, so that *since* is looked for among all units that can be it. (3) The owner appends
 the repair only if no unit from *since* on touches one of its rows, in one step with the decision
@@ -18,8 +19,8 @@ repair is a unit like any other: what touches its rows and comes later waits for
 A repair that comes late, because its request has lain in the inbox or was sent twice, meets the same condition over a
 longer part of the log, and is refused where it does not hold. It has no number, so the numbers stay dense.
 
-**Loads of its tables.** The unit's name ends with L, and :func:`~kainite.capture.postgresql.transactions.commit_lsn_of`
-reads it like a transaction's. So a table that was copied at a later point leaves the repair out, as it leaves out each
+**Loads of its tables.** The unit's name ends with L, and :func:`~kainite.capture.places.commit_place_of` reads it like
+a transaction's. So a table that was copied at a later point leaves the repair out, as it leaves out each
 transaction from before that point, and one that is being loaded holds it. A comparison at a later point waits for it.
 
 =====================================  =================================================================================
@@ -53,19 +54,15 @@ from typing import Final
 import orjson
 
 from kainite.base.errors import LogRequestError, LogUnavailableError, StoppedError
-from kainite.capture.postgresql.consistent_snapshot import consistent_snapshot
-from kainite.capture.postgresql.replication_frames import format_lsn
-from kainite.capture.postgresql.transactions import commit_lsn_of
+from kainite.capture.places import commit_place_of
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import OperationResult, UnitMeta, UnitStatus
 from kainite.log.state.outcomes import outcomes_of, stored_batches
 from kainite.log.state.units import UnitFold
 from kainite.operations.operation import OperationOutcome, RepairRows
 from kainite.owner.repairing import packed
-from kainite.replicate.compared_tables import ComparedTable
-from kainite.replicate.ends import ReplicaEnds
-from kainite.replicate.point_source import beat_once
-from kainite.replicate.repaired_rows import read_deltas, without
+from kainite.replicate.repair_source import RepairSource
+from kainite.replicate.repaired_rows import without
 from kainite.replicate.verify_report import RowReport
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
@@ -114,26 +111,22 @@ class Repair:
     """Repairs rows.
 
     Attributes:
-        ends: source and target.
+        source: reads the rows.
         store, partition: the log.
-        tables: the rows' tables, by name.
         catalogue: the target's tables.
         ask: asks the log's owner.
         wait: seconds for which the log and the apply job are waited for, each.
-        lock_wait: seconds to wait for open transactions of the source.
         stop: set to end the waiting.
         look: called meanwhile with what is waited for.
         before_asking: called in each try when the deltas are read, before the owner is asked.
     """
 
-    ends: ReplicaEnds
+    source: RepairSource
     store: LogStore
     partition: str
-    tables: Mapping[str, ComparedTable]
     catalogue: Catalogue
     ask: Callable[[RepairRows], OperationOutcome]
     wait: float
-    lock_wait: float
     stop: threading.Event = field(default_factory=threading.Event)
     look: Callable[[str], None] = lambda _: None
     before_asking: Callable[[], None] = lambda: None
@@ -154,13 +147,15 @@ class Repair:
         refused = ""
         for _ in range(TRIES):
             after = self._log_end()
-            name, deltas = self._read(run, rows)
+            self.look("reading the rows at a later point of the source")
+            place, deltas = self.source.read(rows)
+            name = self.source.unit(run, place)
             often = {token for token, times in met.items() if times >= OFTEN}
             deltas, left_out = without(deltas, Signatures(self.catalogue), often)
             if not deltas:
                 return RepairOutcome("", 0, _named(left_out))
             self.before_asking()
-            since = self._since(after, commit_lsn_of(name) or 0)
+            since = self._since(after, place)
             data = packed(orjson.dumps([delta.to_json() for delta in deltas]))
             outcome = self.ask(RepairRows(name, since, len(deltas), data))
             if outcome.result is OperationResult.DONE:
@@ -175,25 +170,16 @@ class Repair:
         tail = self.store.read_tail(self.partition)
         return 0 if tail is None else tail.next_id
 
-    def _read(self, run: str, rows: Sequence[RowReport]) -> tuple[str, tuple[Delta, ...]]:
-        """Returns the unit's name, which has the point, and the rows' deltas as of it."""
-        self.look("reading the rows at a later point of the source")
-        oids = [part.oid for name in {row.table for row in rows} for part in self.tables[name].source.parts]
-        with consistent_snapshot(self.ends.source.url, lambda _: oids, self.lock_wait) as point:
-            deltas = read_deltas(self.ends.source.url, point.snapshot, self.tables, rows)
-        beat_once(self.ends.source.url)
-        return f"{run}-{format_lsn(point.lsn)}", deltas
-
-    def _since(self, after: int, lsn: int) -> int:
+    def _since(self, after: int, place: int) -> int:
         """Waits until a unit from the point on is in the log; returns the first one's transaction id."""
         until = time.monotonic() + self.wait
         while True:
             for batch in self.store.read_batches(self.partition, after, data=False, strong=True):
                 for tid, entry in batch.entries_from(after):
-                    if isinstance(entry.meta, UnitMeta) and (commit_lsn_of(entry.meta.uow) or 0) >= lsn:
+                    if isinstance(entry.meta, UnitMeta) and (commit_place_of(entry.meta.uow) or 0) >= place:
                         return tid
                 after = batch.last_id + 1
-            told = f"waiting for {format_lsn(lsn)} to come into the log"
+            told = f"waiting for {self.source.shown(place)} to come into the log"
             self._pause(until, told, "the point has not come into the log: kainite extract and run must be at work")
 
     def _awaited(self, name: str, since: int) -> str:

@@ -7,7 +7,7 @@ key may be equal to another one that the source tells apart (``citext``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import psycopg
@@ -16,9 +16,11 @@ from psycopg import sql
 
 from kainite.base.errors import LogRequestError
 from kainite.processors.postgresql_texts import as_json, conversions
-from kainite.replicate.compared_tables import ComparedTable, row_query
+from kainite.replicate.canonical_texts import TextKind
+from kainite.replicate.compared_tables import ComparedTable, compared_table, row_query
 from kainite.replicate.ends import source_session
 from kainite.replicate.known_rows import Explanation
+from kainite.replicate.paired_rows import PairedRows, PostgresRows
 from kainite.replicate.verify_report import RowReport, VerifyReport
 from kainite.targets.postgresql.text_forms import as_local_settings
 from kainite.uow.delta import Delta, Operation
@@ -53,7 +55,11 @@ def to_repair(report: VerifyReport) -> tuple[RowReport, ...]:
 
 
 def read_deltas(
-    url: str, snapshot: str, tables: Mapping[str, ComparedTable], rows: Sequence[RowReport]
+    url: str,
+    snapshot: str,
+    tables: Mapping[str, ComparedTable],
+    rows: Sequence[RowReport],
+    pairs: Mapping[str, PairedRows] | None = None,
 ) -> tuple[Delta, ...]:
     """Returns the deltas of rows, as the source has these rows in a snapshot.
 
@@ -62,29 +68,77 @@ def read_deltas(
         snapshot: the snapshot's name.
         tables: the rows' tables, by name.
         rows: the rows.
+        pairs: how a row's key is spelled, by table, where both sides are compared by texts made here.
 
     Raises:
         SourceError: the source does not answer, or the snapshot is gone.
+        LogRequestError: nothing tells which row of the source a row of the target is.
     """
+    spelled = {} if pairs is None else {row.table: pairs[row.table] for row in rows}
+    _check_keys(spelled.values())
     with source_session(url, "kainite verify repair") as session:
         session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         session.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
         session.execute(_SETTINGS.encode())
-        found = [_delta(session, tables[row.table], row) for row in rows]
-    found.sort(key=lambda delta: delta.op is not Operation.DELETE)
+        found = [_delta(session, tables[row.table], row, spelled.get(row.table)) for row in rows]
+    return in_order(found)
+
+
+def in_order(deltas: Iterable[Delta]) -> tuple[Delta, ...]:
+    """Returns a repair's deltas, deletes first, each with its place."""
+    found = sorted(deltas, key=lambda delta: delta.op is not Operation.DELETE)
     return tuple(replace(delta, ordinal=place) for place, delta in enumerate(found))
 
 
-def _delta(session: psycopg.Connection, table: ComparedTable, row: RowReport) -> Delta:
-    key = [row.key[name] for name in table.key_columns]
-    query = row_query(table, table.source).encode()
-    result = session.execute(query, (*key, *key) * len(table.source.parts)).pgresult
-    if result is None or not result.ntuples:
+def alone(pair: PairedRows) -> ComparedTable:
+    """Returns how rows of a PostgreSQL source are read whose target is another kind of database."""
+    assert isinstance(pair.source, PostgresRows), "the source is PostgreSQL"
+    found = compared_table(pair.source.table, pair.source.table)
+    assert isinstance(found, ComparedTable), "a table has the columns that it has"
+    return found
+
+
+def _delta(session: psycopg.Connection, table: ComparedTable, row: RowReport, pair: PairedRows | None) -> Delta:
+    texts, types = _present(session, table, row, by_text=pair is None)
+    if texts is None or (pair is not None and _key(pair, texts) != dict(row.key)):
         return Delta(table.name, Operation.DELETE, dict(row.key), {}, {}, may_miss=True)
+    new = as_json(texts, conversions(types))
+    return Delta(table.name, Operation.UPSERT, {name: new[name] for name in table.key_columns}, new, {})
+
+
+def _present(
+    session: psycopg.Connection, table: ComparedTable, row: RowReport, *, by_text: bool
+) -> tuple[dict[str, str | None] | None, dict[str, int]]:
+    """Returns the texts of the row that has a key, None where there is none, and the OIDs of the columns' types."""
+    key = [row.key[name] for name in table.key_columns]
+    query = row_query(table, table.source, by_text=by_text).encode()
+    result = session.execute(query, (*key, *(key if by_text else ())) * len(table.source.parts)).pgresult
+    if result is None or not result.ntuples:
+        return None, {}
     values = [result.get_value(0, place) for place in range(len(table.columns))]
     texts = {name: None if value is None else value.decode() for name, value in zip(table.columns, values, strict=True)}
-    new = as_json(texts, conversions({name: result.ftype(place) for place, name in enumerate(table.columns)}))
-    return Delta(table.name, Operation.UPSERT, {name: new[name] for name in table.key_columns}, new, {})
+    return texts, {name: result.ftype(place) for place, name in enumerate(table.columns)}
+
+
+def _check_keys(pairs: Iterable[PairedRows]) -> None:
+    """Refuses tables whose keys have texts, as both sides spell them, by which PostgreSQL does not find a row.
+
+    Raises:
+        LogRequestError: a key has bits or a truth value.
+    """
+    for pair in pairs:
+        kinds, types = dict(zip(pair.columns, pair.kinds, strict=True)), pair.source.types
+        odd = [name for name in pair.key_columns if kinds[name] is TextKind.BITS or types[name] == "boolean"]
+        if odd:
+            raise LogRequestError(
+                f"{pair.name}: rows whose key has bits or truth values ({', '.join(odd)}) are not repaired"
+            )
+
+
+def _key(pair: PairedRows, texts: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Returns the texts of a row's key as both sides spell them."""
+    row = pair.canonical()([texts[name] for name in pair.columns])
+    return {name: row[pair.columns.index(name)] for name in pair.key_columns}
 
 
 def without(

@@ -16,7 +16,9 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import namedtuple_row
 
+from kainite.replicate.counters import CountingColumn, SourceCounters
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
+from kainite.uow.catalogue.tables import Catalogue
 
 _ABOUT: Final = "sequences"
 
@@ -79,6 +81,30 @@ def paired(source: psycopg.Connection, target: psycopg.Connection) -> list[Paire
     return found
 
 
+def column_counters(source: psycopg.Connection, target: Catalogue) -> SourceCounters:
+    """Returns what of a source counts, for a target whose columns count by themselves.
+
+    Args:
+        source: a session in autocommit mode.
+        target: the target's tables.
+    """
+    columns, others, hidden = [], [], []
+    rows: Sequence[Any] = source.cursor(row_factory=namedtuple_row).execute(_IN_SOURCE.encode()).fetchall()
+    for row in rows:
+        name = sql.Identifier(row.schema, row.name).as_string(None)
+        table = target.find(f"{row.owner_schema}.{row.owner}") if row.owner else None
+        if row.owner and table is None:
+            continue
+        if not row.readable:
+            hidden.append(name)
+        elif table is None or (following := _following(source, name)) is None:
+            others.append(name)
+        else:
+            place = (table.schema or target.default_schema or "", table.bare_name)
+            columns.append(CountingColumn(f"{table.name}.{row.column}", place, row.column, following))
+    return SourceCounters(tuple(columns), tuple(others), tuple(hidden))
+
+
 def look_at_sequences(pairs: Sequence[PairedSequence]) -> Iterator[CheckFinding]:
     """Yields which sequences cannot be set."""
     if hidden := [pair.source for pair in pairs if not pair.readable]:
@@ -116,8 +142,8 @@ def set_one_forward(target: psycopg.Connection, name: str, wanted: SequencePlace
         psycopg.Error: the target refused.
     """
     present = _place(target, name)
-    shape: Any = target.execute(_SHAPE, (name,)).fetchone()
-    if not (wanted != present if shape[1] else present.is_behind(wanted, shape[0])):
+    increment, cycles = _shape(target, name)
+    if not (wanted != present if cycles else present.is_behind(wanted, increment)):
         return False
     target.execute("SELECT setval(%s::regclass, %s, %s)", (name, wanted.last, wanted.called))
     return True
@@ -134,6 +160,21 @@ def _in_target(target: psycopg.Connection, row: Any) -> tuple[bool, str | None]:
             return True, str(owned[1])
     named = target.execute(_NAMED, (row.schema, row.name)).fetchone()
     return True, None if named is None else str(named[0])
+
+
+def _following(source: psycopg.Connection, name: str) -> int | None:
+    """Returns the value that a sequence gives next; None for one that counts downwards, or cycles."""
+    place = _place(source, name)
+    increment, cycles = _shape(source, name)
+    if cycles or increment < 0:
+        return None
+    return place.last + increment if place.called else place.last
+
+
+def _shape(connection: psycopg.Connection, name: str) -> tuple[int, bool]:
+    """Returns by how much a sequence counts, and whether it begins again at its end."""
+    row: Any = connection.execute(_SHAPE, (name,)).fetchone()
+    return row[0], row[1]
 
 
 def _place(connection: psycopg.Connection, name: str) -> SequencePlace:

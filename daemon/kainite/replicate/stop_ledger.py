@@ -1,5 +1,7 @@
 """How a comparison makes the apply job stop at one place of the log for an instant: one row of the target. Pure.
 
+The statements are PostgreSQL's; :mod:`kainite.replicate.mariadb_stop_ledger` has those of MariaDB.
+
 The comparison (``kainite verify``) needs a snapshot of the target that has the units which committed in the source
 before one place (:mod:`kainite.capture.places`), the *point*, and no other. The apply job alone knows when that is so.
 Both talk through one row of the table ``kainite_verify`` in the target, of which each writes its own part, by
@@ -32,7 +34,8 @@ Invariants:
    point on was ever begun under this generation.
 2. A snapshot is taken as one of the point if and only if one look of it at the target shows ``kainite_fence`` with
    the generation and the number of the *stopped* row. Whatever commits a unit advances the fence first, so no unit has
-   committed between the closing and the snapshot, whoever lives, is frozen, or has taken over.
+   committed between the closing and the snapshot, whoever lives, is frozen, or has taken over. Where no session can
+   take over the snapshot of another one (MariaDB), each session looks at the row and the fence in its own snapshot.
 3. The apply job is never held for longer than it allows itself (``HOLD_S`` of :mod:`kainite_spark.driver.stop_point`),
    nor by a comparison whose counter (*beat*) stands still. To hold it needs nobody's leave to go on: a comparison that
    comes too late finds another fence, and asks again.
@@ -58,6 +61,7 @@ the target, or a connection          the row is as one of the states above; the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -100,7 +104,67 @@ class UnresolvedUnit(msgspec.Struct, frozen=True, array_like=True):
     partly: bool
 
 
-CREATE: Final = """
+@dataclass(frozen=True, slots=True)
+class StopStatements:
+    """The statements of one kind of target. Places and numbers are integers in all of them.
+
+    Attributes:
+        create: makes the table where it is missing.
+        is_there: whether there is the table.
+        one_at_a_time: takes the lock of a log's comparisons, which ends with the session; whether it was to be had.
+        ask: makes a new request, given the log's name and the floor.
+        asked: its number.
+        beat: a sign of life of the comparison, given the log's name and the request's number, as the next ones are.
+        end: the comparison needs the request no more.
+        held: for how many milliseconds the apply job stood still.
+        await_: the state, and whether the apply job that attends is the latest one, as the fence tells.
+        see: the one look of invariant 2: the units and, where other sessions can import it, the snapshot's name.
+        set_position: tells the point, given before the log's name and the request's number.
+        note_result: keeps a result, given before the log's name.
+        result: the latest result, given the log's name.
+        look: the request that is asked, attended or stopped, for the apply job, given the log's name.
+        attend: given the generation, the log's name, and the request's number.
+        stopped: given the micro-batch's number and the units before the log's name, the request and the generation.
+        passed: given the log's name, the request's number and the generation.
+        go_on: the same behind the milliseconds.
+    """
+
+    create: str
+    is_there: str
+    one_at_a_time: str
+    ask: str
+    beat: str
+    end: str
+    await_: str
+    see: str
+    set_position: str
+    note_result: str
+    look: str
+    asked: str = "SELECT request FROM kainite_verify WHERE log_partition = %s"
+    held: str = "SELECT held_ms FROM kainite_verify WHERE log_partition = %s AND request = %s"
+    result: str = "SELECT result FROM kainite_verify WHERE log_partition = %s"
+    attend: str = """
+    UPDATE kainite_verify SET state = 'attended', generation = %s
+    WHERE log_partition = %s AND request = %s AND state = 'asked'"""
+    stopped: str = """
+    UPDATE kainite_verify SET state = 'stopped', micro_batch = %s, units = %s
+    WHERE log_partition = %s AND request = %s AND generation = %s AND state = 'attended'"""
+    passed: str = """
+    UPDATE kainite_verify SET state = 'passed'
+    WHERE log_partition = %s AND request = %s AND generation = %s AND state = 'attended'"""
+    go_on: str = """
+    UPDATE kainite_verify SET state = 'over', units = NULL, held_ms = %s
+    WHERE log_partition = %s AND request = %s AND generation = %s"""
+
+
+BEAT: Final = """
+    UPDATE kainite_verify SET beat = beat + 1 WHERE log_partition = %s AND request = %s
+      AND state IN ('asked', 'attended', 'stopped')"""
+
+END: Final = "UPDATE kainite_verify SET state = 'over', units = NULL WHERE log_partition = %s AND request = %s"
+
+POSTGRESQL: Final = StopStatements(
+    create="""
     CREATE TABLE IF NOT EXISTS kainite_verify (
         log_partition text NOT NULL PRIMARY KEY,
         request bigint NOT NULL,
@@ -113,68 +177,35 @@ CREATE: Final = """
         beat bigint NOT NULL DEFAULT 0,
         held_ms bigint,
         result text
-    )"""
-
-IS_THERE: Final = "SELECT to_regclass('kainite_verify') IS NOT NULL"
-
-# The comparison's.
-ASK: Final = """
-    INSERT INTO kainite_verify (log_partition, request, state, floor) VALUES (%s, 1, 'asked', %s::pg_lsn)
+    )""",
+    is_there="SELECT to_regclass('kainite_verify') IS NOT NULL",
+    one_at_a_time="SELECT pg_try_advisory_lock(hashtextextended('kainite verify ' || %s, 0))",
+    ask="""
+    INSERT INTO kainite_verify (log_partition, request, state, floor)
+    VALUES (%s, 1, 'asked', '0/0'::pg_lsn + %s::numeric)
     ON CONFLICT (log_partition) DO UPDATE SET
         request = kainite_verify.request + 1, state = 'asked', floor = excluded.floor, position = NULL,
-        generation = NULL, micro_batch = NULL, units = NULL, beat = 0, held_ms = NULL
-    RETURNING request"""
-
-BEAT: Final = """
-    UPDATE kainite_verify SET beat = beat + 1 WHERE log_partition = %s AND request = %s
-      AND state IN ('asked', 'attended', 'stopped')"""
-
-SET_POSITION: Final = """
-    UPDATE kainite_verify SET position = %s::pg_lsn WHERE log_partition = %s AND request = %s AND state = 'attended'"""
-
-END: Final = """
-    UPDATE kainite_verify SET state = 'over', units = NULL WHERE log_partition = %s AND request = %s"""
-
-# What the comparison waits for; the fence tells whether the apply job that attends is the latest one.
-AWAIT: Final = """
+        generation = NULL, micro_batch = NULL, units = NULL, beat = 0, held_ms = NULL""",
+    beat=BEAT,
+    end=END,
+    await_="""
     SELECT v.state, v.generation IS NOT DISTINCT FROM f.generation AS attends
     FROM kainite_verify v LEFT JOIN kainite_fence f ON f.log_partition = v.log_partition
-    WHERE v.log_partition = %s AND v.request = %s"""
-
-# The one look of invariant 2, and the first query of the transaction whose snapshot is exported.
-SEE: Final = """
+    WHERE v.log_partition = %s AND v.request = %s""",
+    see="""
     SELECT v.units, pg_export_snapshot() AS snapshot FROM kainite_verify v JOIN kainite_fence f
       ON f.log_partition = v.log_partition AND f.generation = v.generation AND f.micro_batch = v.micro_batch
-    WHERE v.log_partition = %s AND v.request = %s AND v.state = 'stopped'"""
-
-HELD: Final = "SELECT held_ms FROM kainite_verify WHERE log_partition = %s AND request = %s"
-
-NOTE_RESULT: Final = """
+    WHERE v.log_partition = %s AND v.request = %s AND v.state = 'stopped'""",
+    set_position="""
+    UPDATE kainite_verify SET position = '0/0'::pg_lsn + %s::numeric
+    WHERE log_partition = %s AND request = %s AND state = 'attended'""",
+    note_result="""
     INSERT INTO kainite_verify (result, log_partition, request, state) VALUES (%s, %s, 0, 'over')
-    ON CONFLICT (log_partition) DO UPDATE SET result = excluded.result"""
-
-RESULT: Final = "SELECT result FROM kainite_verify WHERE log_partition = %s"
-
-# The apply job's.
-LOOK: Final = """
+    ON CONFLICT (log_partition) DO UPDATE SET result = excluded.result""",
+    look="""
     SELECT request, state, (floor - '0/0')::bigint, (position - '0/0')::bigint, generation, beat
-    FROM kainite_verify WHERE log_partition = %s AND state IN ('asked', 'attended', 'stopped')"""
-
-ATTEND: Final = """
-    UPDATE kainite_verify SET state = 'attended', generation = %s
-    WHERE log_partition = %s AND request = %s AND state = 'asked'"""
-
-STOPPED: Final = """
-    UPDATE kainite_verify SET state = 'stopped', micro_batch = %s, units = %s
-    WHERE log_partition = %s AND request = %s AND generation = %s AND state = 'attended'"""
-
-PASSED: Final = """
-    UPDATE kainite_verify SET state = 'passed'
-    WHERE log_partition = %s AND request = %s AND generation = %s AND state = 'attended'"""
-
-GO_ON: Final = """
-    UPDATE kainite_verify SET state = 'over', units = NULL, held_ms = %s
-    WHERE log_partition = %s AND request = %s AND generation = %s"""
+    FROM kainite_verify WHERE log_partition = %s AND state IN ('asked', 'attended', 'stopped')""",
+)
 
 _UNITS: Final = msgspec.msgpack.Decoder(tuple[UnresolvedUnit, ...])
 

@@ -68,9 +68,10 @@ place of all loads of tables: their rows in these tables go in the transaction t
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kainite.replicate.tables import TableName
+if TYPE_CHECKING:  # a target of MariaDB needs this module, and not PostgreSQL's driver
+    from kainite.replicate.tables import TableName
 
 
 class OwnLoadState(StrEnum):
@@ -239,6 +240,11 @@ FOREIGN_KEYS_LEFT: Final = """
 END_OWN_LOADS: Final = "DELETE FROM kainite_load WHERE starts_with(log_partition, %s)"
 END_OWN_STEPS: Final = "DELETE FROM kainite_load_step WHERE starts_with(log_partition, %s)"
 FORGET_ALL_HELD: Final = "DELETE FROM kainite_held_delta WHERE log_partition = %s"
+
+
+def why_given_up(held: int) -> str:
+    """Returns the cause of a table that is given up (:mod:`kainite.replicate.giving_up`); ``held`` is in bytes."""
+    return f"{held:,} bytes of changes were held, more than targetHeldBytes"
 
 
 def load_name(log_partition: str, table: TableName) -> str:

@@ -30,7 +30,7 @@ HELD_AT_ONCE: Final = 500
 HELD_BYTES: Final = 32 * 2**20
 """Bytes of held deltas behind which no further unit is taken into a transaction: they are in memory together."""
 
-_PIECES_AT_ONCE: Final = 10_000
+PIECES_AT_ONCE: Final = 10_000
 """Pieces that are looked at, to choose a transaction's; no unit has so many."""
 
 
@@ -67,6 +67,23 @@ class HeldUnit:
     tid: int
     uow: str
     pieces: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPiece:
+    """A piece of what is held of a unit.
+
+    Attributes:
+        place: where it stands.
+        tid: the unit's id.
+        last: whether it is the unit's last one.
+        size: its bytes.
+    """
+
+    place: int
+    tid: int
+    last: bool
+    size: int
 
 
 def is_full(held: Sequence[HeldUnit]) -> bool:
@@ -157,21 +174,13 @@ class TableLoad:
     def held(self) -> Sequence[HeldUnit]:
         """Returns the units that are held longest, whole: of these :data:`HELD_AT_ONCE`, or :data:`HELD_BYTES`."""
         found: list[HeldUnit] = []
-        for pieces in _by_unit(self._cursor().execute(table_ledger.HELD, (self._next_places(),))):
+        for pieces in by_unit(self._cursor().execute(table_ledger.HELD, (self._next_places(),))):
             places, contents = tuple(one.place for one in pieces), tuple(one.deltas for one in pieces)
             found.append(HeldUnit(places, pieces[0].tid, pieces[0].uow, contents))
         return found
 
     def _next_places(self) -> list[int]:
-        rows = self._cursor().execute(table_ledger.HELD_PLACES, (*self._place, _PIECES_AT_ONCE)).fetchall()
-        places: list[int] = []
-        size = 0
-        for units, pieces in enumerate(_by_unit(rows), 1):
-            places += (one.place for one in pieces)
-            size += sum(one.size for one in pieces)
-            if units == HELD_AT_ONCE or size >= HELD_BYTES:
-                break
-        return places
+        return next_places(self._cursor().execute(table_ledger.HELD_PLACES, (*self._place, PIECES_AT_ONCE)))
 
     @contextmanager
     def nobody_applies(self) -> Iterator[None]:
@@ -192,7 +201,23 @@ class TableLoad:
         return self._connection.cursor(row_factory=namedtuple_row)
 
 
-def _by_unit(rows: Iterable[Any]) -> Iterator[list[Any]]:
+def next_places(pieces: Iterable[Any]) -> list[int]:
+    """Returns the places of the units that are applied in the next transaction.
+
+    Args:
+        pieces: what is held longest, in its order: :class:`HeldPiece`, or rows with its attributes.
+    """
+    places: list[int] = []
+    size = 0
+    for units, unit in enumerate(by_unit(pieces), 1):
+        places += (one.place for one in unit)
+        size += sum(one.size for one in unit)
+        if units == HELD_AT_ONCE or size >= HELD_BYTES:
+            break
+    return places
+
+
+def by_unit(rows: Iterable[Any]) -> Iterator[list[Any]]:
     """Yields the pieces of each unit whose last one is there, as soon as that comes.
 
     Transactions that hold units at the same time take places in turns: between two pieces of one unit may be another's.

@@ -8,27 +8,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 import psycopg
 
 from kainite.base.errors import KainiteError, TargetError
-from kainite.capture.postgresql.replication_frames import format_lsn
-from kainite.replicate import stop_ledger
-from kainite.replicate.ends import target_session
-from kainite.replicate.stop_ledger import StopState
+from kainite.replicate.mariadb_stop_ledger import MARIADB
+from kainite.replicate.stop_ledger import POSTGRESQL, StopState, StopStatements
 
 BEAT_S: Final = 1.0
 """Seconds between two signs of life."""
 
 LOOK_S: Final = 0.005
 """Seconds between two looks for the apply job's answer: as long as it stands still, units wait."""
-
-_ONE_AT_A_TIME: Final = "SELECT pg_try_advisory_lock(hashtextextended('kainite verify ' || %s, 0))"
-
 
 GOOD: Final = ("equal", "known")
 """The verdicts with which a comparison passes."""
@@ -75,6 +70,13 @@ NO_OUTCOME: Final = VerifyOutcome("", "", "", 0, 0, 0, 0, 0, 0, 0.0)
 """Stands for the result where there is none yet."""
 
 
+class VerifySession(Protocol):
+    """A session with a target, in autocommit mode: of psycopg or of PyMySQL."""
+
+    def cursor(self) -> AbstractContextManager[Any]:
+        """Returns what executes statements."""
+
+
 @dataclass(slots=True)
 class VerifyLedger:
     """The ledger of one log, for the one comparison that holds it.
@@ -86,16 +88,16 @@ class VerifyLedger:
         request: the number of the latest request.
     """
 
-    connection: psycopg.Connection
+    connection: VerifySession
     log_partition: str
     stop: threading.Event = field(default_factory=threading.Event)
     request: int = 0
 
     def begin(self) -> None:
         """Makes the table where it is missing; raises TargetError where another comparison runs."""
-        if not self._one(_ONE_AT_A_TIME, self.log_partition)[0]:
+        if not self._one(self._sql.one_at_a_time, self.log_partition)[0]:
             raise TargetError(f"another kainite verify of {self.log_partition} runs: wait, or end it first")
-        self.connection.execute(stop_ledger.CREATE)
+        self._changed(self._sql.create)
 
     def ask(self, floor: int | None = None) -> None:
         """Asks the apply job to stop.
@@ -103,13 +105,12 @@ class VerifyLedger:
         Args:
             floor: a place before the point, from which on it begins no unit until it knows the point; None for none.
         """
-        lsn = None if floor is None else format_lsn(floor)
-        self.request = int(self._one(stop_ledger.ASK, self.log_partition, lsn)[0])
+        self._changed(self._sql.ask, self.log_partition, floor)
+        self.request = int(self._one(self._sql.asked, self.log_partition)[0])
 
-    def set_position(self, lsn: int) -> bool:
+    def set_position(self, place: int) -> bool:
         """Tells the point; returns whether the apply job still attends."""
-        values = (format_lsn(lsn), self.log_partition, self.request)
-        return self.connection.execute(stop_ledger.SET_POSITION, values).rowcount == 1
+        return self._changed(self._sql.set_position, place, self.log_partition, self.request) == 1
 
     def awaits(self, state: StopState, until: float, look: Callable[[], None]) -> bool:
         """Waits for a state; returns False where the request came to nothing, and must be made anew.
@@ -123,7 +124,7 @@ class VerifyLedger:
             TargetError: the time is over, or ``stop`` was set.
         """
         while True:
-            row = self.connection.execute(stop_ledger.AWAIT, (self.log_partition, self.request)).fetchone()
+            row = first_row(self.connection, self._sql.await_, self.log_partition, self.request)
             if row is None:
                 return False
             found, attends = StopState(row[0]), bool(row[1])
@@ -138,11 +139,11 @@ class VerifyLedger:
 
     def end(self) -> None:
         """Lets the apply job go on, and drops the request."""
-        self.connection.execute(stop_ledger.END, (self.log_partition, self.request))
+        self._changed(self._sql.end, self.log_partition, self.request)
 
     def held_ms(self) -> int | None:
         """Returns for how many milliseconds the apply job stood still; None while it has not told."""
-        found = self._one(stop_ledger.HELD, self.log_partition, self.request)[0]
+        found = self._one(self._sql.held, self.log_partition, self.request)[0]
         return None if found is None else int(found)
 
     def note(self, outcome: VerifyOutcome) -> None:
@@ -163,18 +164,22 @@ class VerifyLedger:
             every: seconds; None where they are not repeated any more.
             trouble: the reason; None to keep none.
         """
-        self.connection.execute(stop_ledger.CREATE)
+        self._changed(self._sql.create)
         before = latest_outcome(self.connection, self.log_partition) or NO_OUTCOME
         self._keep(replace(before, every=every, trouble=trouble))
 
     def _keep(self, outcome: VerifyOutcome) -> None:
-        self.connection.execute(stop_ledger.NOTE_RESULT, (msgspec.json.encode(outcome).decode(), self.log_partition))
+        self._changed(self._sql.note_result, msgspec.json.encode(outcome).decode(), self.log_partition)
 
     @contextmanager
-    def beating(self, url: str) -> Iterator[None]:
-        """Gives signs of life while entered, over a connection of their own."""
+    def beating(self, opened: Callable[[], AbstractContextManager[VerifySession]]) -> Iterator[None]:
+        """Gives signs of life while entered.
+
+        Args:
+            opened: opens a session with the target, for them alone.
+        """
         over = threading.Event()
-        thread = threading.Thread(target=self._beat, args=(url, over), name="verify-beat", daemon=True)
+        thread = threading.Thread(target=self._beat, args=(opened, over), name="verify-beat", daemon=True)
         thread.start()
         try:
             yield
@@ -182,24 +187,51 @@ class VerifyLedger:
             over.set()
             thread.join()
 
-    def _beat(self, url: str, over: threading.Event) -> None:
+    def _beat(self, opened: Callable[[], AbstractContextManager[VerifySession]], over: threading.Event) -> None:
         # Without signs of life the apply job drops the request, and the comparison asks again.
-        with suppress(KainiteError), target_session(url, "kainite verify") as connection:
+        with suppress(KainiteError), opened() as connection:
             while not over.wait(BEAT_S):
-                connection.execute(stop_ledger.BEAT, (self.log_partition, self.request))
+                changed_rows(connection, self._sql.beat, self.log_partition, self.request)
 
-    def _one(self, query: Any, *values: object) -> Any:
-        row = self.connection.execute(query, values).fetchone()
+    @property
+    def _sql(self) -> StopStatements:
+        return statements_for(self.connection)
+
+    def _changed(self, statement: str, *values: object) -> int:
+        return changed_rows(self.connection, statement, *values)
+
+    def _one(self, query: str, *values: object) -> Any:
+        row = first_row(self.connection, query, *values)
         assert row is not None, "the statement returns a row"
         return row
 
 
-def latest_outcome(connection: psycopg.Connection, log_partition: str) -> VerifyOutcome | None:
+def statements_for(connection: VerifySession) -> StopStatements:
+    """Returns the statements that a session's server takes."""
+    return POSTGRESQL if isinstance(connection, psycopg.Connection) else MARIADB
+
+
+def first_row(connection: VerifySession, query: str, *values: object) -> Any:
+    """Returns the first row of a query; None where there is none. Raises the driver's errors."""
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchone()
+
+
+def changed_rows(connection: VerifySession, statement: str, *values: object) -> int:
+    """Returns how many rows a statement has met. Raises the driver's errors."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return int(cursor.rowcount)
+
+
+def latest_outcome(connection: VerifySession, log_partition: str) -> VerifyOutcome | None:
     """Returns the latest result of a comparison of a target; None where there is none."""
-    found = connection.execute(stop_ledger.IS_THERE).fetchone()
+    statements = statements_for(connection)
+    found = first_row(connection, statements.is_there)
     if found is None or not found[0]:
         return None
-    row = connection.execute(stop_ledger.RESULT, (log_partition,)).fetchone()
+    row = first_row(connection, statements.result, log_partition)
     return None if row is None or row[0] is None else msgspec.json.decode(row[0], type=VerifyOutcome)
 
 

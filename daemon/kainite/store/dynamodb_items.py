@@ -8,6 +8,9 @@ from typing import Any
 from kainite.aws.dynamodb import Item, Value, flag, number, text
 from kainite.log.contract import Fork, LogHead, Slot
 
+SLOT_FIELDS = "p, s, k, g, n, x, st, sb"
+"""The attributes of a slot without its batch, as a projection."""
+
 
 def query_arguments(p: str, first: str | None, last: str | None) -> Any:
     """Returns the arguments of a Query for one hash key, with a lower and an upper bound of range keys, or either."""

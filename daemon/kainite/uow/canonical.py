@@ -75,7 +75,7 @@ def _opaque(_: Json) -> str:
 
 def _integer(value: Json) -> str:
     if type(value) is int:
-        return _whole(value)
+        return str(value) if -_MOST_WHOLE <= value < _MOST_WHOLE else ""
     if type(value) is str:
         try:
             return _whole(int(value))

@@ -32,8 +32,8 @@ from kainite.observe import metric
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job_metrics import JobMetrics
 from kainite_spark.driver.payloads import Payloads
-from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.micro_batch import TaskResult, plan
+from kainite_spark.plan.selection import Selection
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.mark import TargetMark
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from operator import lt
 
 from kainite.base.errors import LogCorruptError
 from kainite.uow.delta import Delta
@@ -46,7 +45,7 @@ def in_target(units: Sequence[Unit], only: Mapping[int, tuple[str, ...]]) -> lis
 def in_source_order(deltas: list[Delta]) -> list[Delta]:
     """Returns the deltas by ordinal, each ordinal once, if all have one; otherwise as they are."""
     ordinals = [delta.ordinal for delta in deltas if delta.ordinal is not None]
-    if len(ordinals) < len(deltas) or all(map(lt, ordinals, ordinals[1:])):
+    if len(ordinals) < len(deltas) or ordinals == sorted(set(ordinals)):
         return deltas
     by_ordinal = dict(zip(reversed(ordinals), reversed(deltas), strict=True))
     return [by_ordinal[ordinal] for ordinal in sorted(by_ordinal)]
@@ -61,10 +60,11 @@ def _unit(tid: int, parts: dict[int, UnitPart], most_bytes: int | None) -> Unit:
     head = parts[last].head
     if head is None or len(parts) != last + 1:
         raise LogCorruptError(f"unit {tid} has only parts {sorted(parts)} of its entries in the log")
-    size = sum(len(part.data) for part in parts.values())
+    in_order = [parts[number] for number in range(last + 1)]
+    size = sum([len(part.data) for part in in_order])
     try:
-        _carried(parts.values(), size, most_bytes)
-        deltas, fault = _deltas(tid, head, [parts[number] for number in range(last + 1)]), None
+        _carried(in_order, size, most_bytes)
+        deltas, fault = _deltas(tid, head, in_order), None
     except LogCorruptError as error:
         deltas, fault = (), str(error)
     return Unit(tid, head.uow, deltas, head.written, head.read, size, fault)
@@ -76,8 +76,9 @@ def _carried(parts: Iterable[UnitPart], size: int, most_bytes: int | None) -> No
     Raises:
         LogCorruptError: a part has a fault, or the unit is too large.
     """
-    if fault := next((part.fault for part in parts if part.fault is not None), None):
-        raise LogCorruptError(fault)
+    for part in parts:
+        if part.fault is not None:
+            raise LogCorruptError(part.fault)
     if most_bytes is not None and size > most_bytes:
         raise LogCorruptError(too_large(most_bytes))
 
@@ -88,7 +89,8 @@ def _deltas(tid: int, head: UnitHeader, parts: Sequence[UnitPart]) -> tuple[Delt
     Raises:
         LogCorruptError: the deltas cannot be read, or their number is not the one in the unit's header.
     """
-    deltas = in_source_order([delta for part in parts for delta in part.deltas()])
+    found = parts[0].deltas() if len(parts) == 1 else [delta for part in parts for delta in part.deltas()]
+    deltas = in_source_order(found)
     if len(deltas) != head.size:
         raise LogCorruptError(f"unit {tid} ({head.uow}) has {len(deltas)} deltas in the log, not {head.size}")
     return tuple(deltas)

@@ -5,7 +5,8 @@
     source closed ─► watch from point P ─► marker M behind P ─► M applied, nothing left ─► sequences ─► last transaction
 
 In the last transaction of the target the apply job is shut out, the source is looked at once more, the triggers that
-Kainite has switched off are switched on, and the state becomes *cut over*; all or nothing.
+Kainite has switched off are switched on, and the state becomes *cut over*; all or nothing. In MariaDB no trigger is
+switched off, so none is switched on, and counters are set by DDL, which commits by itself, before that transaction.
 
 Where units of another log are applied in the same database, only the triggers of this replica's tables are switched on:
 the other apply job relies on the rest, and would refuse to go on.
@@ -22,8 +23,8 @@ Invariants:
 killed                                 then
 =====================================  =================================================================================
 before the sequences                   nothing has changed; a marker is a unit without changes, the watch ends with it
-between sequences and the last         sequences of the target are ahead, which does no harm: they are set again
-transaction
+between sequences and the last         sequences and counters of the target are ahead, which does no harm: they are set
+transaction                            again
 in the last transaction                it is rolled back, or it has committed and the target is cut over
 =====================================  =================================================================================
 
@@ -37,20 +38,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import psycopg
 
 from kainite.base.errors import TargetError
 from kainite.replicate.applied_point import LogStanding
-from kainite.replicate.ends import target_session
 from kainite.replicate.findings import some_names
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import LoadLedger
+from kainite.replicate.load_target import driven_ledger, load_session
 from kainite_spark.load.cutover_source import CutOverSource, SourceWatch
 from kainite_spark.targets.hooks import Hook
 from kainite_spark.targets.postgresql.hook_switch import switch_on, switched_off
 from kainite_spark.targets.postgresql.loaded_tables import loaded_relations, others_apply
+
+if TYPE_CHECKING:
+    from kainite.replicate.load_target import LoadSession
 
 LOOK_S: Final = 0.5
 """Seconds between two looks at the log."""
@@ -109,8 +112,8 @@ class CutOver:
             TargetError: the target is not live, not all units are applied in time, some are failed, or a load runs.
         """
         log_partition = self.source.ends.log_partition
-        with target_session(self.source.ends.target, "kainite cutover") as connection:
-            ledger = LoadLedger(connection, log_partition)
+        with load_session(self.source.ends.target, "kainite cutover") as connection:
+            ledger = driven_ledger(connection, log_partition)
             load = ledger.found()
             if load is None or load.state is not LoadState.LIVE:
                 raise TargetError("the target is not live, so it cannot be cut over: kainite replicate status")
@@ -118,10 +121,11 @@ class CutOver:
                 position = self._applied(watch)
                 if position is None:
                     return None
-                sequences = self.source.set_sequences()
+                sequences = self.source.sequences.set_forward()
                 triggers = ledger.cut_over(partial(_last, watch, log_partition))
-            still_off = tuple(map(str, switched_off(connection)))
-        return CutOverDone(self.source.shown(position), tuple(sequences), tuple(map(str, triggers)), still_off)
+            still_off = () if not isinstance(connection, psycopg.Connection) else switched_off(connection)
+        shown = self.source.shown(position)
+        return CutOverDone(shown, tuple(sequences), tuple(map(str, triggers)), tuple(map(str, still_off)))
 
     def _applied(self, watch: SourceWatch) -> int | None:
         """Waits until all that has committed is applied; returns the place up to which it is, None where stopped."""
@@ -144,9 +148,11 @@ class CutOver:
         return marker
 
 
-def _last(watch: SourceWatch, log_partition: str, target: psycopg.Connection) -> list[Hook]:
+def _last(watch: SourceWatch, log_partition: str, target: LoadSession) -> list[Hook]:
     """Looks at the source for the last time, then switches the target's triggers on; returns them."""
     watch.look()
+    if not isinstance(target, psycopg.Connection):
+        return []
     own = loaded_relations(target, log_partition) if others_apply(target, log_partition) else None
     return switch_on(target, own)
 

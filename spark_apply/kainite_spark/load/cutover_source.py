@@ -13,15 +13,16 @@ from kainite.capture.postgresql.quiet_source import QuietSource, watching
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.binlog_closing import look_at_binlog_writers
 from kainite.replicate.binlog_ends import BinlogEnds
-from kainite.replicate.binlog_sequences import counted_columns, look_at_counted, set_counted
+from kainite.replicate.binlog_gaps import gaps_of
 from kainite.replicate.binlog_watch import watching_binlog
-from kainite.replicate.ends import LoadEnds, ReplicaEnds, both_sessions, target_session
+from kainite.replicate.ends import LoadEnds, ReplicaEnds, source_session
 from kainite.replicate.findings import CheckFinding, wrong
-from kainite.replicate.sequences import look_at_sequences, paired, set_forward
+from kainite.replicate.load_target import load_session
 from kainite.replicate.slot import found_slot, problem_of
 from kainite.replicate.source_closing import look_at_writers
-from kainite.uow.catalogue.tables import Catalogue
+from kainite.replicate.source_triggers import triggers_of_binlog, triggers_of_postgresql
 from kainite_spark.load.binlog_copy import BinlogCopySource
+from kainite_spark.load.cutover_sequences import TargetSequences
 
 
 class SourceWatch(Protocol):
@@ -51,8 +52,12 @@ class CutOverSource(Protocol):
     def watching(self) -> AbstractContextManager[SourceWatch]:
         """Watches the source from a new point on, inside the ``with``; raises SourceError."""
 
-    def set_sequences(self) -> list[str]:
-        """Sets the target's sequences to where those of the source stand; returns those that were set."""
+    @property
+    def sequences(self) -> TargetSequences:
+        """Returns what of the source counts, and is set in the target."""
+
+    def triggers(self) -> list[tuple[str, str]]:
+        """Returns the triggers of its tables: the table, as changes name it, and the name; raises SourceError."""
 
     def shown(self, place: int) -> str:
         """Returns a marker's place as people read it."""
@@ -68,27 +73,29 @@ class PostgresCutOverSource:
 
     Attributes:
         ends: source and target.
+        sequences: what of the source counts.
         lock_wait: seconds to wait for open transactions.
     """
 
     ends: ReplicaEnds
+    sequences: TargetSequences
     lock_wait: float = LOCK_WAIT_S
 
     def look(self) -> Iterator[CheckFinding]:
-        with both_sessions(self.ends) as (source, target):
+        with source_session(self.ends.source.url) as source:
             yield from look_at_writers(source)
             if problem := problem_of(found_slot(source, self.ends.source.slot), self.ends.source.slot):
                 yield wrong("slot", problem, "kainite replicate load --anew, with a new slot")
-            yield from look_at_sequences(paired(source, target))
+        yield from self.sequences.look()
 
     @contextmanager
     def watching(self) -> Iterator[_MarkedSource]:
         with watching(self.ends.source, self.lock_wait) as watch:
             yield _MarkedSource(watch)
 
-    def set_sequences(self) -> list[str]:
-        with both_sessions(self.ends) as (source, target):
-            return set_forward(source, target, paired(source, target))
+    def triggers(self) -> list[tuple[str, str]]:
+        with source_session(self.ends.source.url) as source:
+            return triggers_of_postgresql(source, self.ends.source.publication)
 
     def shown(self, place: int) -> str:
         return format_lsn(place)
@@ -117,11 +124,11 @@ class BinlogCutOverSource:
 
     Attributes:
         ends: source and target.
-        catalogue: the target's tables.
+        sequences: what of the source counts.
     """
 
     ends: BinlogEnds
-    catalogue: Catalogue
+    sequences: TargetSequences
 
     def look(self) -> Iterator[CheckFinding]:
         yield from look_at_binlog_writers(self.ends)
@@ -129,15 +136,15 @@ class BinlogCutOverSource:
             BinlogCopySource(self.ends).check()
         except SourceError as error:
             yield wrong("binlog", str(error), "kainite replicate load --anew, behind a new offset")
-        yield from look_at_counted(counted_columns(self.ends, self.catalogue))
+        with load_session(self.ends.target, "kainite replicate cutover") as target:
+            yield from gaps_of(self.ends, target)
+        yield from self.sequences.look()
 
     def watching(self) -> AbstractContextManager[SourceWatch]:
         return watching_binlog(self.ends)
 
-    def set_sequences(self) -> list[str]:
-        columns = counted_columns(self.ends, self.catalogue).columns
-        with target_session(self.ends.target) as target:
-            return set_counted(target, columns)
+    def triggers(self) -> list[tuple[str, str]]:
+        return triggers_of_binlog(self.ends)
 
     def shown(self, place: int) -> str:
         return f"transaction {place}"

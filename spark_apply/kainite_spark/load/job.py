@@ -26,7 +26,7 @@ from kainite.replicate.load_ledger import WAS_CUT_OVER, FoundLoad, source_name
 from kainite.replicate.load_target import DrivenLedger, driven_ledger
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.copy_source import CopySource
-from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, check_made, goes_on
+from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, goes_on, make_foreign_keys
 from kainite_spark.load.tasks import LoadTask
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class LoadJob:
         if found is not None and found.state is LoadState.CUT_OVER:
             raise CatalogueError(WAS_CUT_OVER)
         if found is not None and found.state is LoadState.LIVE and not anew:
-            check_made(ledger.make_foreign_keys())
+            make_foreign_keys(self.connection, self.source.ends.log_partition)
             return found
         for _ in range(SNAPSHOTS):
             try:
@@ -103,7 +103,7 @@ class LoadJob:
         )
 
     def _load(self, ledger: DrivenLedger, found: FoundLoad | None) -> None:
-        if not goes_on(self.source.lives, ledger, found):
+        if not goes_on(self.source, ledger, found):
             self._release(ledger.found())
             self._begin(ledger)
         now = ledger.found()
@@ -114,16 +114,18 @@ class LoadJob:
             self._finish(ledger, now)
 
     def _finish(self, ledger: DrivenLedger, now: FoundLoad) -> None:
-        """Makes the load live; what committed since the point is in the slot, or the copy is worth nothing."""
+        """Makes the load live; what committed since the point comes through the log, or the copy is worth nothing."""
+        assert now.position is not None, "the load has a point"
         try:
             self.source.check()
+            self.source.check_point(now.position)
         except SourceError:
             ledger.void()
             raise
         ledger.finish()
         self._release(now)
-        event(_LOG, logging.INFO, "target is live", position=format_place(now.position or 0, now.source))
-        check_made(ledger.make_foreign_keys())
+        event(_LOG, logging.INFO, "target is live", position=format_place(now.position, now.source))
+        make_foreign_keys(self.connection, self.source.ends.log_partition)
 
     def _release(self, found: FoundLoad | None) -> None:
         if found is not None and found.snapshot:

@@ -15,11 +15,10 @@ and ended: its transaction rolls back before the lock is free.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 import pymysql
@@ -33,7 +32,8 @@ from kainite.base.errors import (
 )
 from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate.ledger import CopyStep, decoded
-from kainite.replicate.mariadb_load_ledger import end_mariadb_session, sql_name
+from kainite.replicate.mariadb_foreign_keys import NotedForeignKey, foreign_keys_of
+from kainite.replicate.mariadb_load_ledger import end_mariadb_session
 from kainite.targets.mariadb.address import server_of
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.rows import rows_of
@@ -62,9 +62,6 @@ from kainite_spark.targets.statements.unit_values import values_refused
 
 _END_S: Final = 10
 """Seconds for which a session that was ended is waited for."""
-
-_ORPHANS: Final = 5
-"""Most rows without a parent that a cause names."""
 
 # A range takes as long as it takes; the server ends a transaction whose client is silent for a minute.
 _NO_LIMITS: Final = "SET SESSION foreign_key_checks = 0, max_statement_time = 0"
@@ -180,13 +177,10 @@ def _check_parents(log: str, schema: str, name: str, target: pymysql.connections
     """
     with _own_tables():
         loaded = {(one, other) for one, other, _ in rows_of(target, ledger.POSITIONS, log)}
-        found = rows_of(target, ledger.FOREIGN_KEYS, schema, name, schema, name)
-    columns: defaultdict[tuple[str, ...], list[Any]] = defaultdict(list)
-    for row in found:
-        # Those of other tables that are loaded are looked at with them.
-        if (row[0], row[1]) == (schema, name) or (row[0], row[1]) not in loaded:
-            columns[tuple(row[:3])].append(row[3:])
-    causes = [cause for key, pairs in columns.items() if (cause := _orphans(target, key, pairs))]
+        found = foreign_keys_of(target, (schema, name))
+    # Those of other tables that are loaded are looked at with them.
+    looked_at = [one for one in found if one.child == (schema, name) or one.child not in loaded]
+    causes = [cause for one in looked_at if (cause := _orphans(target, one))]
     if causes:
         raise TargetRejectedError(
             f"{'; '.join(causes)}. The source has such rows, and no such foreign key: mend them there and load anew"
@@ -194,24 +188,9 @@ def _check_parents(log: str, schema: str, name: str, target: pymysql.connections
         )
 
 
-def _orphans(target: pymysql.connections.Connection, key: tuple[str, ...], pairs: Sequence[Any]) -> str:
-    """Returns which rows lack the parent that a foreign key names; empty where none does."""
-    child, parent = sql_name(*key[:2]), sql_name(*pairs[0][1:3])
-    names = [(sql_name(one), sql_name(other)) for one, _, _, other in pairs]
-    joined = " AND ".join(f"p.{other} = c.{one}" for one, other in names)
-    known = " AND ".join(f"c.{one} IS NOT NULL" for one, _ in names)
-    wanted = ", ".join(f"c.{one}" for one, _ in names)
-    query = (
-        f"SELECT {wanted} FROM {child} c LEFT JOIN {parent} p ON {joined}"
-        f" WHERE {known} AND p.{names[0][1]} IS NULL LIMIT {_ORPHANS}"
-    )
-    with _rows_of_table(".".join(key[:2])):
-        rows = rows_of(target, query)
-    if not rows:
-        return ""
-    told = ", ".join(f"({', '.join(map(str, row))})" for row in rows)
-    named = ", ".join(one for one, _ in names)
-    return f"foreign key {key[2]} of {'.'.join(key[:2])}: no row of {parent} for {named} in {told}"
+def _orphans(target: pymysql.connections.Connection, key: NotedForeignKey) -> str:
+    with _rows_of_table(".".join(key.child)):
+        return key.orphans(target)
 
 
 @contextmanager

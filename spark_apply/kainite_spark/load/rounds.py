@@ -10,19 +10,20 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-import psycopg
-
-from kainite.base.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import SourceError, TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
 from kainite.capture.places import format_place
-from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import FoundLoad
-from kainite.replicate.load_target import DrivenLedger
+from kainite.replicate.load_target import DrivenLedger, foreign_keys_made
+from kainite_spark.load.copy_source import CopySource
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
+
+if TYPE_CHECKING:
+    from kainite.replicate.load_target import LoadSession
 
 _LOG = logging.getLogger(__name__)
 
@@ -59,34 +60,33 @@ class LostSnapshotError(Exception):
     """The snapshot is gone."""
 
 
-def goes_on(lives: Callable[[str], bool], ledger: DrivenLedger, found: FoundLoad | None) -> bool:
+def goes_on(source: CopySource, ledger: DrivenLedger, found: FoundLoad | None) -> bool:
     """Goes on with a load that was left, if what is left of it can be done; tells whether it does.
 
     Args:
-        lives: tells whether a snapshot can still be read.
+        source: what is copied.
         ledger: the load's.
         found: the load as it was left.
     """
     if found is None or found.state is not LoadState.LOADING or found.position is None:
         return False
-    if found.copies and not (found.snapshot and lives(found.snapshot)):
-        event(_LOG, logging.WARNING, "the source's snapshot is gone: the load begins anew",
-              position=format_place(found.position, found.source))  # fmt: skip
+    position = format_place(found.position, found.source)
+    if found.copies and not (found.snapshot and source.lives(found.snapshot)):
+        event(_LOG, logging.WARNING, "the source's snapshot is gone: the load begins anew", position=position)
+        return False
+    try:
+        source.check_point(found.position)
+    except SourceError as error:
+        event(_LOG, logging.WARNING, "the copy is worth nothing: the load begins anew", position=position, cause=error)
         return False
     ledger.go_on()
-    event(_LOG, logging.INFO, "load goes on", position=format_place(found.position, found.source),
-          generation=ledger.generation)  # fmt: skip
+    event(_LOG, logging.INFO, "load goes on", position=position, generation=ledger.generation)
     return True
 
 
-def make_foreign_keys(connection: psycopg.Connection, log_partition: str) -> None:
+def make_foreign_keys(connection: LoadSession, log_partition: str) -> None:
     """Makes foreign keys that are off again, where both tables are live; raises TargetRejectedError for refusals."""
-    check_made(make_again(connection, log_partition))
-
-
-def check_made(refused: Sequence[str]) -> None:
-    """Raises TargetRejectedError where the target refused foreign keys."""
-    if refused:
+    if refused := foreign_keys_made(connection, log_partition):
         raise TargetRejectedError(
             f"rows are in their places, and foreign keys were refused: {'; '.join(refused)}. Mend that and start again:"
             " it makes them"

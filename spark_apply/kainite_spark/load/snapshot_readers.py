@@ -9,17 +9,13 @@ in both databases, and another one does its step. The last one that is left take
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import socket
-import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,6 +29,7 @@ from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.same_place import BEGIN_S, same_place
 from kainite.replicate.ends import LoadEnds
 from kainite.replicate.own_process import OwnProcess
+from kainite_spark.load.reader_link import ReaderLink, reader_links
 from kainite_spark.load.snapshot_reader import (
     BeginSnapshot,
     CheckReader,
@@ -56,60 +53,6 @@ CHECK_S: Final = 60.0
 """Seconds between two requests to a reader that has nothing to do."""
 
 
-class ReaderLink:
-    """A connection with a reader; raises OSError where the reader is gone.
-
-    Args:
-        path: where it listens.
-        longest: seconds without a sign of life after which it is given up.
-    """
-
-    def __init__(self, path: Path, longest: float) -> None:
-        self._path = path
-        self._socket = socket.socket(socket.AF_UNIX)
-        try:
-            self._socket.settimeout(longest)
-            self._socket.connect(str(path))
-        except OSError:
-            self._socket.close()
-            raise
-        self._lines = self._socket.makefile("rb")
-
-    def send(self, request: ReaderRequest) -> None:
-        """Sends a request."""
-        self._socket.sendall(msgspec.json.encode(request) + b"\n")
-
-    def receive(self) -> ReaderAnswer:
-        """Waits for the answer, as long as there are signs of life."""
-        while line := self._lines.readline():
-            answer = msgspec.json.decode(line, type=ReaderAnswer)
-            if not answer.works:
-                return answer
-        raise ConnectionResetError("the reader is gone")
-
-    def ask(self, request: ReaderRequest) -> ReaderAnswer:
-        """Sends a request and waits for the answer."""
-        self.send(request)
-        try:
-            return self.receive()
-        except TimeoutError:
-            self._kill()
-            raise TimeoutError(f"it said nothing for {self._socket.gettimeout():g} s, so it was ended") from None
-
-    def _kill(self) -> None:
-        """Kills the reader, which is frozen, and lets nobody come to it any more."""
-        self._path.unlink(missing_ok=True)
-        number = getattr(socket, "SO_PEERCRED", None)
-        if number is not None:  # Linux alone; elsewhere it is left to itself
-            pid, _, _ = struct.unpack("3i", self._socket.getsockopt(socket.SOL_SOCKET, number, struct.calcsize("3i")))
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        self._lines.close()
-        self._socket.close()
-
-
 def begin_snapshot(ends: LoadEnds, readers: int, least: BinlogPlace) -> tuple[str, BinlogPlace]:
     """Starts readers whose snapshots have one place; returns the snapshot and the place.
 
@@ -125,7 +68,7 @@ def begin_snapshot(ends: LoadEnds, readers: int, least: BinlogPlace) -> tuple[st
     try:
         for number in range(readers):
             _start(ReaderWork(ends.source_url, ends.target, ends.log_partition, str(folder / f"{number}.sock")))
-        with _links(folder, BEGIN_S) as links:
+        with reader_links(folder, BEGIN_S) as links:
             return str(folder), same_place(ends.source_url, partial(_begun, links), least)
     except BaseException as error:
         release_snapshot(str(folder))
@@ -141,7 +84,7 @@ def hold_tables(snapshot: str, tables: Sequence[str]) -> None:
         SourceError: one was altered since the snapshot was made, or somebody alters it for too long.
     """
     try:
-        with _links(Path(snapshot), SILENT_S) as links:
+        with reader_links(Path(snapshot), SILENT_S) as links:
             _all(links, HoldTables(tuple(tables)))
     except OSError as error:
         raise SourceError(f"a process that reads the source is gone: {error}") from None
@@ -149,13 +92,13 @@ def hold_tables(snapshot: str, tables: Sequence[str]) -> None:
 
 def snapshot_lives(snapshot: str) -> bool:
     """Tells whether a reader of a snapshot lives."""
-    with _links(Path(snapshot), SILENT_S) as links:
+    with reader_links(Path(snapshot), SILENT_S) as links:
         return bool(links)
 
 
 def release_snapshot(snapshot: str) -> None:
     """Ends a snapshot's readers; one that does a step ends behind it."""
-    with suppress(OSError), _links(Path(snapshot), SILENT_S) as links:
+    with suppress(OSError), reader_links(Path(snapshot), SILENT_S) as links:
         for link in links:
             with suppress(OSError):
                 link.send(EndReader())
@@ -179,7 +122,7 @@ class SnapshotReaders:
         for step in steps:
             left.put(step)
         over = threading.Event()
-        with _links(Path(task.snapshot or ""), self.silent) as links:
+        with reader_links(Path(task.snapshot or ""), self.silent) as links:
             if not links:
                 return [LoadStepResult(steps[0], StepOutcome.SNAPSHOT_LOST, "no process that reads it is left")]
             with ThreadPoolExecutor(len(links)) as pool:
@@ -228,17 +171,6 @@ def _start(work: ReaderWork) -> None:
         raise SourceError("a process that reads the source ended before it had a session")
     if cause := msgspec.json.decode(line, type=ReaderAnswer).cause:
         raise SourceError(cause)
-
-
-@contextmanager
-def _links(folder: Path, longest: float) -> Iterator[list[ReaderLink]]:
-    """Connects to the readers of a folder that live."""
-    with ExitStack() as stack:
-        links: list[ReaderLink] = []
-        for path in sorted(folder.glob("*.sock")):
-            with suppress(OSError):
-                links.append(stack.enter_context(closing(ReaderLink(path, longest))))
-        yield links
 
 
 def _begun(links: Sequence[ReaderLink]) -> set[BinlogPlace]:

@@ -6,7 +6,8 @@
       └─ or go on with a load whose snapshot lives, or that needs none any more
 
 :mod:`kainite.replicate.table_ledger` has the states and what a crash at each arrow leaves. That does not depend on what
-kind of database the source is; :mod:`kainite_spark.load.copy_source` has what does.
+kind of database the source is; :mod:`kainite_spark.load.copy_source` has what does. MariaDB as the target has the same
+states (:mod:`kainite.replicate.mariadb_table_ledger`).
 """
 
 from __future__ import annotations
@@ -16,23 +17,26 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-
-import psycopg
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from kainite.base.errors import SourceError, TargetRejectedError
 from kainite.base.logs import event
 from kainite.capture.places import format_place
 from kainite.replicate.load_ledger import FoundLoad, source_name
+from kainite.replicate.load_target import DrivenTable, driven_table
 from kainite.replicate.table_ledger import OwnLoadState
-from kainite.replicate.table_load import OwnLoad, TableLoad
+from kainite.replicate.table_load import OwnLoad
 from kainite.replicate.tables import TableName
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.load.catch_up import CatchUp
+from kainite_spark.load.catch_up import CatchingUp, CatchUp
 from kainite_spark.load.copy_source import CopySource
 from kainite_spark.load.job import SNAPSHOTS
 from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, goes_on, make_foreign_keys
 from kainite_spark.load.tasks import LoadTask
-from kainite_spark.targets.postgresql.session import PostgresSession
+
+if TYPE_CHECKING:
+    from kainite.replicate.load_target import LoadSession
 
 _LOG = logging.getLogger(__name__)
 
@@ -48,19 +52,19 @@ class TableLoadJob:
         runner: runs the steps.
         session: opens a session of the apply job's kind, with the target's tables as they are then.
         catalogue: reads the target's tables.
-        make: makes the table where the target lacks it, in the transaction that begins the load.
-        made: called behind that transaction, before the table's point: adds it to the publication.
+        make: makes the table where the target lacks it, as the load begins; it is given the session.
+        made: called behind that, before the table's point: adds it to the publication.
         stop: set to end the load; the table's deltas are held until it is started again.
         look: called now and then, for progress.
     """
 
     source: CopySource
     table: TableName
-    connection: psycopg.Connection
+    connection: LoadSession
     runner: StepRunner
-    session: Callable[[], PostgresSession]
+    session: Callable[[], CatchingUp]
     catalogue: Callable[[], Catalogue]
-    make: Callable[[psycopg.Connection], None] = lambda _: None
+    make: Callable[[Any], None] = lambda _: None
     made: Callable[[], None] = lambda: None
     stop: threading.Event = field(default_factory=threading.Event)
     look: Callable[[], None] = lambda: None
@@ -83,7 +87,7 @@ class TableLoadJob:
             SparkUnavailableError: Spark jobs failed again and again.
         """
         self.source.check_sessions()
-        load = TableLoad(self.connection, self.source.ends.log_partition, self.table)
+        load = driven_table(self.connection, self.source.ends.log_partition, self.table)
         load.steps.create()
         own = self.source.of_table(self.table, load.name)
         for _ in range(SNAPSHOTS):
@@ -94,9 +98,9 @@ class TableLoadJob:
                 anew = True
         raise SourceError(f"the source's snapshot was lost {SNAPSHOTS} times: start again when that is over")
 
-    def _run(self, load: TableLoad, own: CopySource, *, anew: bool) -> OwnLoad:
+    def _run(self, load: DrivenTable, own: CopySource, *, anew: bool) -> OwnLoad:
         found = load.steps.found()
-        if anew or not goes_on(own.lives, load.steps, found):
+        if anew or not goes_on(own, load.steps, found):
             self._begin(load, own, found)
         try:
             self._nudge()
@@ -111,7 +115,7 @@ class TableLoadJob:
         assert now is not None, "the load has begun"
         return now
 
-    def _begin(self, load: TableLoad, own: CopySource, left: FoundLoad | None) -> None:
+    def _begin(self, load: DrivenTable, own: CopySource, left: FoundLoad | None) -> None:
         own.check()
         if left is not None and left.snapshot:
             own.release(left.snapshot)
@@ -134,7 +138,7 @@ class TableLoadJob:
         except SourceError as error:
             event(_LOG, logging.WARNING, "no heartbeat: the table goes live behind the next transaction", cause=error)
 
-    def _copy(self, load: TableLoad, own: CopySource) -> None:
+    def _copy(self, load: DrivenTable, own: CopySource) -> None:
         now = load.steps.found()
         assert now is not None, "the load has begun"
         if now.copies:
@@ -145,20 +149,21 @@ class TableLoadJob:
         if now.snapshot and not self.stop.is_set():
             own.release(now.snapshot)
 
-    def _catch_up(self, load: TableLoad, own: CopySource) -> bool:
+    def _catch_up(self, load: DrivenTable, own: CopySource) -> bool:
         load.enter(OwnLoadState.CATCHING_UP)
         found = load.found()
         assert found is not None
         assert found.position is not None
+        point = partial(own.check_point, found.position)
 
         def check() -> None:
-            """Looks whether what commits still reaches the log; else the copy is worth nothing."""
-            try:
-                own.check()
-            except SourceError:
-                load.steps.void()
-                raise
+            own.check()
+            point()
 
-        check()
-        with closing(self.session()) as session:
-            return CatchUp(load, found.position, session, self.stop, self.look, check).run()
+        try:
+            check()
+            with closing(self.session()) as session:
+                return CatchUp(load, found.position, session, self.stop, self.look, check, point).run()
+        except SourceError:  # what commits has not reached the log: the copy is worth nothing
+            load.steps.void()
+            raise

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from kainite.base.errors import KainiteError
 from kainite.log.format.entry import Outcome
 from kainite.log.state.unit_state import UnitState
-from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.given_parts import GivenParts
 from kainite_spark.plan.schedule import schedule
+from kainite_spark.plan.selection import Selection
 from kainite_spark.targets.fence import Fence
 
 MAX_GAP = 200

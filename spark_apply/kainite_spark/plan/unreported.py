@@ -28,11 +28,13 @@ class Unreported:
         shown: the status and cause that the log shows of each unit, except units in progress without a cause.
         touched: the units whose status may differ from what the log shows, in the order in which it changed.
         gone: the outcomes of the units that were committed or discarded since the last :meth:`take`.
+        causes: why the target did not take a unit in progress at its latest try.
     """
 
     shown: dict[int, StatusAndCause] = field(default_factory=dict)
     touched: dict[int, None] = field(default_factory=dict)
     gone: list[Outcome] = field(default_factory=list)
+    causes: dict[int, str] = field(default_factory=dict)
 
     def published(self, tid: int, status: UnitStatus, cause: str | None) -> None:
         """Notes the status and cause that the log shows of a unit."""
@@ -44,6 +46,23 @@ class Unreported:
         """Notes that the log shows a unit as in progress, or no longer shows it."""
         self.shown.pop(tid, None)
         self.touched.pop(tid, None)
+
+    def drop(self, tid: int) -> None:
+        """Forgets a unit, which the log shows as resolved, or which runs no more."""
+        self.forget(tid)
+        self.causes.pop(tid, None)
+
+    def met(self, result: Outcome) -> None:
+        """Notes the cause that a unit in progress has met; a unit with another outcome has none any more."""
+        if result.status is UnitStatus.IN_PROGRESS and result.cause is not None:
+            self.causes[result.tid] = result.cause
+            self.changed(result.tid)
+        elif self.causes.pop(result.tid, None) is not None:
+            self.changed(result.tid)
+
+    def in_progress(self, tid: int) -> StatusAndCause:
+        """Returns the status of a unit in progress, and the cause that it has met."""
+        return UnitStatus.IN_PROGRESS, self.causes.get(tid)
 
     def changed(self, tid: int) -> None:
         """Notes that a unit's status has changed."""

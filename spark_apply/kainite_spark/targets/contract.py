@@ -24,7 +24,9 @@ state is noticed (:mod:`kainite_spark.targets.mark`).
 A crash at any point leaves either both a unit's rows and its acknowledgement, or neither. docs/targets.md
 says what a loader must do to give the same guarantee.
 
-Of several targets, each has a third table: ``kainite_mark (log_partition, everywhere_below, noted_at)``, the common
+A third table, ``kainite_log_table``, says which log writes each table (:mod:`kainite_spark.targets.log_tables`).
+
+Of several targets, each has one more: ``kainite_mark (log_partition, everywhere_below, noted_at)``, the common
 mark (:mod:`kainite_spark.driver.common_mark`).
 
 Units come in log order. ``apply`` is all or nothing for the whole group; the caller bisects a
@@ -40,6 +42,7 @@ from kainite.base.value_class import value_class
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark
 
 
@@ -118,6 +121,13 @@ class Target(Protocol):
 
         Raises:
             CatalogueError: tables reference each other in a cycle without deferrable constraints.
+        """
+
+    def take_tables(self, taking: LogTables) -> None:
+        """Takes tables for a log, in place of those that it had; the target was prepared before.
+
+        Raises:
+            CatalogueError: another log has one of them.
         """
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kainite.doctor.finding import DoctorFinding
@@ -61,7 +61,7 @@ class TargetOpener:
         stops: returns the requests of comparisons in a target, given its URL and the log's name there; None for a kind
             that is not compared.
         look: yields, for ``kainite doctor``, what the role may not do there; None for a kind that has nothing to ask.
-        logs: returns, given a target's URL, the names of the logs that were applied there; None for a kind that is not
+        taken: returns, given a target's URL, the log of each table that a log has taken; None for a kind that is not
             asked.
     """
 
@@ -70,4 +70,4 @@ class TargetOpener:
     hooks: Callable[[TargetRequest], HookSwitch] | None = None
     look: Callable[[TargetRequest], Iterable[DoctorFinding]] | None = None
     stops: Callable[[str, str], StopRequests] | None = None
-    logs: Callable[[str], Sequence[str]] | None = None
+    taken: Callable[[str], Mapping[str, str]] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from kainite.doctor.finding import DoctorFinding
 from kainite.settings import ApplySettings, MarkersSettings
@@ -66,15 +66,15 @@ def look_at_kind(request: TargetRequest) -> Iterable[DoctorFinding]:
     return () if look is None else look(request)
 
 
-def logs_in(url: str) -> Sequence[str]:
-    """Returns the names of the logs that were applied to a target; none for a kind that is not asked.
+def taken_in(url: str) -> Mapping[str, str]:
+    """Returns the log of each table of a target that a log has taken; nothing for a kind that is not asked.
 
     Raises:
         SettingsError, MissingExtraError: as :func:`open_target`.
         TargetUnavailableError: the target does not answer.
     """
-    logs = _opener(url).logs
-    return () if logs is None else logs(url)
+    taken = _opener(url).taken
+    return {} if taken is None else taken(url)
 
 
 def most_units(apply: ApplySettings) -> int:

@@ -15,6 +15,7 @@ from kainite.replicate.ends import LoadEnds, ReplicaEnds
 from kainite.replicate.ends_compared import tables_to_compare
 from kainite.replicate.page_ranges import pages_of_a_range
 from kainite.replicate.point_source import PointSource, PostgresPoints
+from kainite.replicate.point_target import PointTarget, PostgresPointTarget
 from kainite.replicate.row_merge import RowDifference
 from kainite.replicate.same_point import SamePoint
 from kainite.replicate.verify_report import RowReport
@@ -77,8 +78,8 @@ class ComparePlan(Protocol):
         """Returns the tables that cannot be compared, with the reason."""
 
     @property
-    def locked(self) -> Sequence[str]:
-        """Returns the target's tables, as SQL, that are locked against being written anew."""
+    def target(self) -> PointTarget:
+        """Returns what takes the target's snapshot, with its tables locked against being written anew."""
 
     @property
     def points(self) -> PointSource:
@@ -146,8 +147,9 @@ class _PostgresPlan:
     runner: Callable[[int], ItemRunner]
 
     @property
-    def locked(self) -> Sequence[str]:
-        return [part.sql for table in self.tables for part in table.target.parts]
+    def target(self) -> PostgresPointTarget:
+        locked = [part.sql for table in self.tables for part in table.target.parts]
+        return PostgresPointTarget(self.points.ends.target, self.points.ends.log_partition, locked)
 
     def at(self, point: SamePoint, ready: Sequence[int], catalogue: Catalogue, most_rows: int) -> _PostgresComparison:
         tables = tuple(self.tables[place] for place in ready)

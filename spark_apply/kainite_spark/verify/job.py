@@ -18,13 +18,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-import psycopg
-
 from kainite.base.errors import StoppedError
 from kainite.replicate.known_rows import Explanation
 from kainite.replicate.row_merge import BucketSums, RowDifference, differing_buckets
 from kainite.replicate.same_point import PointRequest, SamePoint, same_point
-from kainite.replicate.verify_ledger import VerifyLedger
+from kainite.replicate.verify_ledger import VerifyLedger, VerifySession
 from kainite.replicate.verify_report import RowReport, TableReport, VerifyReport
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.verify.compare_source import ComparableTable, ComparePlan, CompareSource, Comparison
@@ -73,7 +71,7 @@ class VerifyJob:
     """
 
     source: CompareSource
-    connection: psycopg.Connection
+    connection: VerifySession
     catalogue: Catalogue
     only: Sequence[str] = ()
     most_rows: int = 100
@@ -99,7 +97,7 @@ class VerifyJob:
         plan = self.source.plan(self.catalogue, self.only)
         ledger = VerifyLedger(self.connection, self.source.ends.log_partition, self.stop)
         ledger.begin()
-        request = PointRequest(plan.points, plan.locked, self.wait, self.stop, self._wait)
+        request = PointRequest(plan.points, plan.target, self.wait, self.stop, self._wait)
         with same_point(request, ledger) as point:
             self.before()
             ready, left_out = _ready(plan, point)

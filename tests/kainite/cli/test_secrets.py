@@ -24,6 +24,7 @@ from kainite.cli.lazy_group import one_line
 from kainite.cli.main import main
 from kainite.settings import examine
 from kainite.store.memory import MemoryStore
+from kainite_spark.configured_target import prepared_target
 
 GOOD = f"applicationName=app\nstreamName=orders\nexecutableName={sys.executable} -m child\nregionName=eu-central-1\n"
 PASSWORDS = st.text(
@@ -118,8 +119,7 @@ def test_the_apply_job_s_waiting_and_its_error_hide_the_password(
     configured = examine(sound_file, options=(f"--target={target}",), environment={}).settings_or_raise()
     stop = threading.Event()
     stop.set()
-    opened = kainite_spark.cli._target(configured, MemoryStore(), stop)  # noqa: SLF001
-    with pytest.raises(KainiteError) as raised, opened:
+    with pytest.raises(KainiteError) as raised, prepared_target(configured, MemoryStore(), stop):
         pass
     lines = [one_line(raised.value)]
     for formatter in (KeyValueFormatter(), JsonFormatter()):

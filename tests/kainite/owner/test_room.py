@@ -41,7 +41,7 @@ async def test_an_append_waits_for_the_backlog_and_the_owners_own_entries_do_not
     assert backlog is not None
     assert backlog.units == 1
     waiting = [asyncio.create_task(room.for_an_append()) for _ in range(2)]
-    await asyncio.wait_for(room.for_own_entries(), 1)
+    await asyncio.wait_for(queue.room(), 1)
     await turns()
     assert not any(task.done() for task in waiting)
     assert caplog.text.count("backlog is full") == 1, "told once in a while, however many wait"
@@ -59,7 +59,7 @@ async def test_everybody_waits_for_the_queue() -> None:
     queue = AppendQueue({}, ENTRY_OVERHEAD)
     room = OwnersRoom(queue, FoldedLog(), SETTINGS, lambda: 0.0)
     queue.add([STATUS])
-    waiting = [asyncio.create_task(wait) for wait in (room.for_an_append(), room.for_own_entries())]
+    waiting = [asyncio.create_task(wait) for wait in (room.for_an_append(), queue.room())]
     await turns()
     assert not any(task.done() for task in waiting)
     queue.became_durable(queue.pack(1))

@@ -69,7 +69,6 @@ def test_a_target_that_is_away_is_told_when_it_is_asked(tmp_path: Path) -> None:
         {},
         {"target": SHOP, "unitsOfWork": "false"},
         {"target": "sqlite:///shop.db"},
-        {"target": "mariadb://nobody@127.0.0.1:1/shop"},
         {"target": "exec:loader"},
     ],
 )
@@ -78,11 +77,12 @@ def test_other_settings_have_no_replica_to_ask_for(tmp_path: Path, given: dict[s
     giving_up(configured(tmp_path, **given))()
 
 
-def test_a_host_without_the_driver_asks_nobody(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("driver", "target"), [("psycopg", SHOP), ("pymysql", SHOP.replace("postgresql", "mariadb"))])
+def test_a_host_without_the_driver_asks_nobody(tmp_path: Path, driver: str, target: str) -> None:
     script = (
-        "import sys; sys.modules['psycopg'] = None\n"
+        f"import sys; sys.modules['{driver}'] = None\n"
         "from pathlib import Path; from kainite import settings; from kainite.replicate.asked_target import asking\n"
         "print(asking(settings.load(Path(sys.argv[1]), needs=())))\n"
     )
-    words = [sys.executable, "-c", script, str(written(tmp_path, target=SHOP))]
+    words = [sys.executable, "-c", script, str(written(tmp_path, target=target))]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "None\n"

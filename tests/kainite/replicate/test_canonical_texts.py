@@ -41,7 +41,10 @@ def test_both_types_decide(data_type: str, target: str, kind: TextKind) -> None:
         (TextKind.PADDED, "a", "a   "), (TextKind.BOOLEAN, "Y", "t"), (TextKind.BOOLEAN, "off", "f"),
         (TextKind.UUID, "112233445566178899AABBCCDDEEFF00", "11223344-5566-1788-99aa-bbccddeeff00"),
         (TextKind.DOCUMENT, '{"b":1.50, "a":[1e2,"\\u00e4",null]}', '{"a": [100, "ä", null], "b": 1.5}'),
-        (TextKind.DOCUMENT, '{"a":1,"a":2}', '{"a": 2}'),
+        (TextKind.DOCUMENT, '{"a":1,"a":2}', '{"a": 2}'), (TextKind.SINGLE, "-0", "0"), (TextKind.DOUBLE, "-0.0", "0"),
+        (TextKind.BYTES, "ä", "\\xc3a4"), (TextKind.PADDED_BYTES, "\\x6100", "\\x61000000"),
+        (TextKind.BITS, "0101", "00101"),
+        (TextKind.BITS, "0", "000"), (TextKind.BYTES, "\\x6100", "\\x6100"),
     ],
 )  # fmt: skip
 def test_texts_of_equal_values_become_one(kind: TextKind, source: str, target: str) -> None:
@@ -56,6 +59,9 @@ def test_texts_of_equal_values_become_one(kind: TextKind, source: str, target: s
         (TextKind.SINGLE, "0.1", "0.10000001"), (TextKind.DOUBLE, "0.1", "0.10000000000000002"),
         (TextKind.MOMENT, "2024-01-02 00:00:00", "2024-01-02 00:00:00.000001"), (TextKind.BOOLEAN, "1", "f"),
         (TextKind.DAY, "2024-01-02 00:00:01", "2024-01-02"), (TextKind.ADDRESS, "1.2.3.4", "1.2.3.0/24"),
+        (TextKind.BYTES, "\\x61", "\\x6100"), (TextKind.PADDED_BYTES, "\\x6100", "\\x60"),
+        (TextKind.BITS, "10", "01"),
+        (TextKind.PADDED_BYTES, "\\x0a", "\\x0a00a0"),
         (TextKind.DOCUMENT, '{"a":"1.5"}', '{"a":1.5}'), (TextKind.DOCUMENT, "[1,2]", "[2,1]"),
         (TextKind.DOCUMENT, "[1]", "[NaN]"), (TextKind.DOCUMENT, '"\\ud800"', '"?"'),
         (TextKind.UUID, "none", "11223344-5566-1788-99aa-bbccddeeff00"), (TextKind.AS_IT_IS, "a", "a "),

@@ -54,6 +54,4 @@ def test_a_target_of_mariadb_is_read_where_it_may_be_one(tmp_path: Path, source:
     assert told in path.read_text()
     configured = settings.load(path, needs=("applicationName",))
     connecting = binlog_ends_of if source.startswith("mariadb") else ends_of
-    assert connecting(configured, mariadb=True).target == "mariadb://kainite@b/public"
-    with pytest.raises(SettingsError, match="into MariaDB there are kainite replicate init, load and status"):
-        connecting(configured)
+    assert connecting(configured).target == "mariadb://kainite@b/public"

@@ -18,6 +18,7 @@ from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.ends_compared import tables_to_compare
 from kainite.replicate.known_rows import Explanation
 from kainite.replicate.repair import TRIES, Repair, RepairOutcome
+from kainite.replicate.repair_source import PostgresRepairs
 from kainite.replicate.repaired_rows import to_repair
 from kainite.replicate.row_merge import RowDifference
 from kainite.replicate.verify_report import RowReport
@@ -73,9 +74,8 @@ def repaired(
     ask: Callable[[RepairRows], OperationOutcome] | None = None,
 ) -> RepairOutcome:
     """Compares, and repairs what differs."""
-    tables = {table.name: table for table in tables_to_compare(ends, ())[0]}
     repair = Repair(
-        ends, made.store, "0", tables, tables_of(ends.target), ask or asking(made), 60.0, 10.0,
+        repairs_of(ends), made.store, "0", tables_of(ends.target), ask or asking(made), 60.0,
         before_asking=before_asking,
     )  # fmt: skip
     return repair.run(to_repair(compared(ends, most_rows=1000)))
@@ -223,8 +223,11 @@ CUSTOMER = RowReport("public.customer", {"id": "5"}, RowDifference.CHANGED, Expl
 
 
 def idle_repair(made: Replica, ends: ReplicaEnds, wait: float = 60.0, **more: Any) -> Repair:
-    tables = {table.name: table for table in tables_to_compare(ends, ())[0]}
-    return Repair(ends, made.store, "0", tables, tables_of(ends.target), asking(made), wait, 10.0, **more)
+    return Repair(repairs_of(ends), made.store, "0", tables_of(ends.target), asking(made), wait, **more)
+
+
+def repairs_of(ends: ReplicaEnds) -> PostgresRepairs:
+    return PostgresRepairs(ends, {table.name: table for table in tables_to_compare(ends, ())[0]})
 
 
 @pytest.mark.parametrize(("status", "applied"), [("committed", True), ("failed: no room", False), ("", False)])

@@ -12,27 +12,30 @@ import pytest
 
 from kainite.base.errors import TargetError
 from kainite.capture.postgresql.replication import SourceSlot
-from kainite.replicate import ledger
-from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate import ledger, mariadb_ledger
+from kainite.replicate.ends import ReplicaEnds, is_mariadb
+from kainite.replicate.mariadb_point_target import MariadbPointTarget
 from kainite.replicate.point_source import PostgresPoints
+from kainite.replicate.point_target import PointTarget, PostgresPointTarget
 from kainite.replicate.same_point import TRIES, PointRequest, SamePoint, same_point
-from kainite.replicate.verify_ledger import VerifyLedger
+from kainite.replicate.stop_ledger import encoded
+from kainite.replicate.verify_ledger import VerifyLedger, VerifySession, first_row
+from support.verify_sessions import KINDS, run, session_of, target_of
 
 LOG = "log/0"
-FENCE = "CREATE TABLE kainite_fence (log_partition text, generation bigint, micro_batch bigint)"
 ATTEND = "UPDATE kainite_verify SET state = 'attended', generation = 4 WHERE state = 'asked'"
 STOPPED = """
-    UPDATE kainite_verify SET state = 'stopped', micro_batch = 7, units = '\\x90'
+    UPDATE kainite_verify SET state = 'stopped', micro_batch = 7, units = %s
     WHERE state = 'attended' AND position IS NOT NULL"""
 
 
 @contextmanager
-def answering(url: str, *answers: Callable[[psycopg.Connection], object]) -> Iterator[None]:
+def answering(url: str, *answers: Callable[[VerifySession], object]) -> Iterator[None]:
     """Plays the apply job: gives the answers again and again, on a connection of its own."""
     over = threading.Event()
 
     def play() -> None:
-        with psycopg.connect(url, autocommit=True) as connection:
+        with session_of(url) as connection:
             while not over.wait(0.002):
                 for answer in answers:
                     answer(connection)
@@ -48,33 +51,36 @@ def answering(url: str, *answers: Callable[[psycopg.Connection], object]) -> Ite
 
 @contextmanager
 def point(source: SourceSlot, target: str) -> Iterator[SamePoint]:
-    request = PointRequest(
-        PostgresPoints(ReplicaEnds(source, target, LOG), ()), ("kainite_fence",), 30.0, threading.Event()
+    made: PointTarget = (
+        MariadbPointTarget(target, LOG, ("kainite_fence",), 3)
+        if is_mariadb(target)
+        else PostgresPointTarget(target, LOG, ("kainite_fence",))
     )
-    with psycopg.connect(target, autocommit=True) as connection:
+    request = PointRequest(PostgresPoints(ReplicaEnds(source, target, LOG), ()), made, 30.0, threading.Event())
+    with session_of(target) as connection:
         held = VerifyLedger(connection, LOG)
         held.begin()
         with same_point(request, held) as found:
             yield found
 
 
-@pytest.fixture
-def target(postgres: str) -> str:
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(FENCE)
-        connection.execute("INSERT INTO kainite_fence VALUES (%s, 4, 7)", [LOG])
-        for statement in ledger.CREATE:
-            connection.execute(statement)
+@pytest.fixture(params=KINDS)
+def target(request: pytest.FixtureRequest) -> str:
+    url = target_of(request.param, request)
+    with session_of(url) as connection:
+        run(connection, "INSERT INTO kainite_fence VALUES (%s, 4, 7)", LOG)
+        for statement in mariadb_ledger.CREATE if is_mariadb(url) else ledger.CREATE:
+            run(connection, statement)
         VerifyLedger(connection, LOG).begin()
-    return postgres
+    return url
 
 
-def attend(connection: psycopg.Connection) -> None:
-    connection.execute(ATTEND)
+def attend(connection: VerifySession) -> None:
+    run(connection, ATTEND)
 
 
-def stop(connection: psycopg.Connection) -> None:
-    connection.execute(STOPPED)
+def stop(connection: VerifySession) -> None:
+    run(connection, STOPPED, encoded(()))
 
 
 def test_both_snapshots_have_what_was_there_at_the_point(source: SourceSlot, target: str) -> None:
@@ -86,20 +92,20 @@ def test_both_snapshots_have_what_was_there_at_the_point(source: SourceSlot, tar
                 reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
                 reader.execute(f"SET TRANSACTION SNAPSHOT '{found.source}'".encode())
                 assert reader.execute("SELECT id FROM item").fetchall() == [(1,)]
-            with psycopg.connect(target, autocommit=True) as other:
-                assert other.execute("SELECT state FROM kainite_verify").fetchall() == [("over",)]
+            with session_of(target) as other:
+                assert first_row(other, "SELECT state FROM kainite_verify") == ("over",)
     assert found.units == ()
 
 
 def test_an_apply_job_that_was_faster_gets_a_floor_with_the_next_try(source: SourceSlot, target: str) -> None:
     floors: list[object] = []
 
-    def pass_once(connection: psycopg.Connection) -> None:
-        found = connection.execute("SELECT floor FROM kainite_verify WHERE position IS NOT NULL AND state = 'attended'")
-        if (row := found.fetchone()) is not None:
+    def pass_once(connection: VerifySession) -> None:
+        found = "SELECT floor FROM kainite_verify WHERE position IS NOT NULL AND state = 'attended'"
+        if (row := first_row(connection, found)) is not None:
             floors.append(row[0])
             if len(floors) == 1:
-                connection.execute("UPDATE kainite_verify SET state = 'passed'")
+                run(connection, "UPDATE kainite_verify SET state = 'passed'")
             else:
                 stop(connection)
 
@@ -110,8 +116,8 @@ def test_an_apply_job_that_was_faster_gets_a_floor_with_the_next_try(source: Sou
 
 
 def test_a_stop_that_another_fence_belies_is_never_taken(source: SourceSlot, target: str) -> None:
-    with psycopg.connect(target, autocommit=True) as connection:
-        connection.execute("UPDATE kainite_fence SET micro_batch = 8")
+    with session_of(target) as connection:
+        run(connection, "UPDATE kainite_fence SET micro_batch = 8")
     with (
         answering(target, attend, stop),
         pytest.raises(TargetError, match=f"came to the point in none of {TRIES} tries"),
@@ -121,23 +127,27 @@ def test_a_stop_that_another_fence_belies_is_never_taken(source: SourceSlot, tar
 
 
 def test_a_table_that_is_being_loaded_by_itself_is_told(source: SourceSlot, target: str) -> None:
-    with psycopg.connect(target, autocommit=True) as connection:
-        for name, state, position in (("a", "live", "0/1"), ("b", "loading", None), ("c", "live", "FF/0")):
-            connection.execute(
-                "INSERT INTO kainite_load_table (log_partition, table_schema, table_name, state, position)"
-                " VALUES (%s, 'public', %s, %s, %s::pg_lsn)",
-                [LOG, name, state, position],
-            )
+    late = {("public", "c"): "it was loaded after the point"}
+    with session_of(target) as connection:
+        if is_mariadb(target):
+            for name, place in (("a", 1), ("c", 0xFF << 32)):
+                run(connection, "INSERT INTO kainite_load_table VALUES (%s, 'public', %s, %s)", LOG, name, place)
+        else:
+            for name, state, position in (("a", "live", "0/1"), ("b", "loading", None), ("c", "live", "FF/0")):
+                run(
+                    connection,
+                    "INSERT INTO kainite_load_table (log_partition, table_schema, table_name, state, position)"
+                    " VALUES (%s, 'public', %s, %s, %s::pg_lsn)",
+                    *(LOG, name, state, position),
+                )
+            late["public", "b"] = "it is being loaded by itself, and not live"
     with answering(target, attend, stop), point(source, target) as found:
-        assert found.unready == {
-            ("public", "b"): "it is being loaded by itself, and not live",
-            ("public", "c"): "it was loaded after the point",
-        }
+        assert found.unready == late
 
 
 def test_a_target_that_is_being_loaded_is_refused(source: SourceSlot, target: str) -> None:
-    with psycopg.connect(target, autocommit=True) as connection:
-        connection.execute(ledger.BEGIN, (LOG,))
+    with session_of(target) as connection:
+        run(connection, mariadb_ledger.BEGIN if is_mariadb(target) else ledger.BEGIN, LOG)
     with (
         answering(target, attend, stop),
         pytest.raises(TargetError, match="is loading, and not live"),

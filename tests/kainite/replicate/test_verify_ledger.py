@@ -1,32 +1,36 @@
-"""The comparison's side of the ledger, in a real target."""
+"""The comparison's side of the ledger, in a real target of each kind."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import replace
 
-import psycopg
 import pytest
 
 from kainite.base.errors import TargetError
 from kainite.replicate.stop_ledger import StopState
 from kainite.replicate.verify_ledger import NO_OUTCOME, VerifyLedger, VerifyOutcome, latest_outcome
+from support.verify_sessions import KINDS, run, session_of, target_of
 
 LOG = "log/0"
-FENCE = "CREATE TABLE kainite_fence (log_partition text, generation bigint, micro_batch bigint)"
 OUTCOME = VerifyOutcome("2026-11-23T10:00:00+00:00", "0/10", "equal", 3, 400, 0, 0, 0, 0, 1.5)
 
 
-def test_one_comparison_runs_at_a_time(postgres: str) -> None:
-    with psycopg.connect(postgres, autocommit=True) as one, psycopg.connect(postgres, autocommit=True) as other:
+@pytest.fixture(params=KINDS)
+def target(request: pytest.FixtureRequest) -> str:
+    return target_of(request.param, request)
+
+
+def test_one_comparison_runs_at_a_time(target: str) -> None:
+    with session_of(target) as one, session_of(target) as other:
         VerifyLedger(one, LOG).begin()
         with pytest.raises(TargetError, match="another kainite verify of log/0 runs"):
             VerifyLedger(other, LOG).begin()
         VerifyLedger(other, "log/1").begin()
 
 
-def test_the_latest_result_is_kept(postgres: str) -> None:
-    with psycopg.connect(postgres, autocommit=True) as connection:
+def test_the_latest_result_is_kept(target: str) -> None:
+    with session_of(target) as connection:
         assert latest_outcome(connection, LOG) is None
         ledger = VerifyLedger(connection, LOG)
         ledger.begin()
@@ -38,9 +42,9 @@ def test_the_latest_result_is_kept(postgres: str) -> None:
         assert ledger.held_ms() is None
 
 
-def test_a_result_keeps_when_one_last_passed_and_how_often_they_are_made(postgres: str) -> None:
+def test_a_result_keeps_when_one_last_passed_and_how_often_they_are_made(target: str) -> None:
     bad = replace(OUTCOME, verdict="different", ended_at="2026-11-24T10:00:00+00:00")
-    with psycopg.connect(postgres, autocommit=True) as connection:
+    with session_of(target) as connection:
         ledger = VerifyLedger(connection, LOG)
         ledger.note_repeated(86_400.0, "the source is away")
         assert latest_outcome(connection, LOG) == replace(NO_OUTCOME, every=86_400.0, trouble="the source is away")
@@ -51,18 +55,17 @@ def test_a_result_keeps_when_one_last_passed_and_how_often_they_are_made(postgre
         assert latest_outcome(connection, LOG) == replace(bad, good_at=OUTCOME.ended_at)
 
 
-def test_whoever_waits_is_told_why_it_was_in_vain(postgres: str) -> None:
+def test_whoever_waits_is_told_why_it_was_in_vain(target: str) -> None:
     stop = threading.Event()
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute(FENCE)
+    with session_of(target) as connection:
         ledger = VerifyLedger(connection, LOG, stop)
         ledger.begin()
         ledger.ask()
         with pytest.raises(TargetError, match="no apply job of this log has answered"):
             ledger.awaits(StopState.ATTENDED, 0.0, lambda: None)
-        connection.execute("UPDATE kainite_verify SET state = 'attended', generation = 4")
+        run(connection, "UPDATE kainite_verify SET state = 'attended', generation = 4")
         assert not ledger.awaits(StopState.STOPPED, 0.0, lambda: None)  # no apply job has this generation
-        connection.execute("INSERT INTO kainite_fence VALUES (%s, 4, 1)", [LOG])
+        run(connection, "INSERT INTO kainite_fence VALUES (%s, 4, 1)", LOG)
         with pytest.raises(TargetError, match="has not come to the point in time"):
             ledger.awaits(StopState.STOPPED, 0.0, lambda: None)
         stop.set()

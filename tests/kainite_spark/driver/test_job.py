@@ -28,8 +28,7 @@ from kainite.owner.mount import mount
 from kainite.settings import Consistency, OnFailure
 from kainite.store.memory import MemoryStore
 from kainite.uow.delta import Delta, Operation, UnitEnd, UnitKind
-from kainite_spark.driver import job as job_module
-from kainite_spark.driver import patience
+from kainite_spark.driver import outcome_writer, patience, trouble
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.outcomes import begin_to_watch
@@ -336,7 +335,7 @@ def test_acknowledgements_and_outcomes_go_when_nobody_needs_them(world: World) -
 
 
 def test_what_is_away_is_waited_for_and_fails_no_unit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_module, "TIDY_EVERY", 1)  # acknowledgements that are still needed must not go
+    monkeypatch.setattr(outcome_writer, "TIDY_EVERY", 1)  # acknowledgements that are still needed must not go
     world.log.unit("T-0", *noted("T-0"))
     away = TargetUnavailableError("away"), SparkUnavailableError("an executor was lost"), TargetUnavailableError("away")
     runner = Faulty(world.runner(), list(away), after=True)
@@ -350,7 +349,7 @@ def test_what_is_away_is_waited_for_and_fails_no_unit(world: World, monkeypatch:
 
 def test_a_broken_spark_session_ends_the_job(world: World) -> None:
     world.log.unit("T-0", *noted("T-0"))
-    problems: list[KainiteError] = [SparkUnavailableError("no worker starts") for _ in range(job_module.SPARK_TRIES)]
+    problems: list[KainiteError] = [SparkUnavailableError("no worker starts") for _ in range(trouble.SPARK_TRIES)]
     with pytest.raises(SparkUnavailableError):
         world.job(Faulty(world.runner(), problems)).run(once=True)
 
@@ -388,8 +387,8 @@ def test_two_logs_that_are_applied_to_one_target_do_not_meet(world: World) -> No
 def test_commits_are_told_together_and_before_their_acknowledgements_go(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_module, "OUTCOMES_EVERY_S", 3_600.0)
-    monkeypatch.setattr(job_module, "TIDY_EVERY", 3)
+    monkeypatch.setattr(outcome_writer, "OUTCOMES_EVERY_S", 3_600.0)
+    monkeypatch.setattr(outcome_writer, "TIDY_EVERY", 3)
     for n in range(7):
         world.log.unit(f"T-{n}", *noted(f"T-{n}"))
     applied, unknown = set[int](), set[int]()
@@ -594,7 +593,7 @@ def test_a_task_that_was_given_up_wakes_while_the_job_is_idle(world: World) -> N
 def test_a_task_that_was_given_up_wakes_between_two_micro_batches_that_trim(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_module, "TIDY_EVERY", 1)
+    monkeypatch.setattr(outcome_writer, "TIDY_EVERY", 1)
     zombies = Zombies(world.runner())
     trim = world.target.trim
 

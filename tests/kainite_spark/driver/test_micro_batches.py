@@ -15,8 +15,8 @@ from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job_metrics import JobMetrics
 from kainite_spark.driver.micro_batches import MicroBatches
 from kainite_spark.driver.payloads import Payloads
-from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
+from kainite_spark.plan.selection import Selection
 from support.apply_world import World, insert
 from support.inline_runner import InlineRunner
 

@@ -1,6 +1,6 @@
 """The apply job and a comparison at each state of a request: who may be killed when, and what the other one does.
 
-Both sides talk through the real row of a PostgreSQL; the apply job's clock is the test's.
+Both sides talk through the real row of a PostgreSQL, or a MariaDB; the apply job's clock is the test's.
 """
 
 from __future__ import annotations
@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-import psycopg
 import pytest
 
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.unit_state import UnitState
 from kainite.replicate import stop_ledger
 from kainite.replicate.stop_ledger import StopState
-from kainite.replicate.verify_ledger import VerifyLedger
+from kainite.replicate.verify_ledger import VerifyLedger, VerifySession, first_row
 from kainite_spark.driver.stop_point import HOLD_S, LEASE_S, StopPoint
 from kainite_spark.plan.backlog import Backlog
-from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
+from kainite_spark.targets.opening import open_stops
+from kainite_spark.targets.stop_requests import StopRequests
 from support.replicas import LOG
 from support.unit_states import unit_state
+from support.verify_sessions import KINDS, run, seen, session_of, target_of
 
 GENERATION = 7
 POINT = 0x50
@@ -39,15 +40,11 @@ class Clock:
 class Scene:
     """An apply job with units 1 to 9, and a comparison."""
 
-    url: str
-    connection: psycopg.Connection
-    requests: PostgresStopRequests
+    connection: VerifySession
+    requests: StopRequests
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
-        self.connection.execute(
-            "CREATE TABLE kainite_fence (log_partition text, generation bigint, micro_batch bigint)"
-        )
         self.fence(GENERATION, 1)
         self.ledger = VerifyLedger(self.connection, LOG)
         self.ledger.begin()
@@ -58,8 +55,8 @@ class Scene:
             self.backlog.add(tid)
 
     def fence(self, generation: int, micro_batch: int) -> None:
-        self.connection.execute("DELETE FROM kainite_fence")
-        self.connection.execute("INSERT INTO kainite_fence VALUES (%s, %s, %s)", (LOG, generation, micro_batch))
+        run(self.connection, "DELETE FROM kainite_fence")
+        run(self.connection, "INSERT INTO kainite_fence VALUES (%s, %s, %s)", LOG, generation, micro_batch)
 
     def look(self, after: float = 1.0) -> None:
         self.clock.now += after
@@ -87,18 +84,23 @@ class Scene:
         return [unit.tid for unit in units]
 
     def state(self) -> str:
-        return str(self.connection.execute("SELECT state FROM kainite_verify").fetchall()[0][0])
+        return str(first_row(self.connection, "SELECT state FROM kainite_verify")[0])
 
     def seen(self) -> bool:
         """Tells whether a snapshot of now would be one of the point."""
-        return self.connection.execute(stop_ledger.SEE, (LOG, self.ledger.request)).fetchone() is not None
+        return seen(self.connection, LOG, self.ledger.request) is not None
+
+    def beat(self) -> None:
+        run(self.connection, stop_ledger.BEAT, LOG, self.ledger.request)
 
 
-@pytest.fixture
-def scene(postgres: str) -> Iterator[Scene]:
-    requests = PostgresStopRequests(postgres, LOG)
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        yield Scene(postgres, connection, requests)
+@pytest.fixture(params=KINDS)
+def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+    url = target_of(request.param, request)
+    requests = open_stops(url, LOG)
+    assert requests is not None
+    with session_of(url) as connection:
+        yield Scene(connection, requests)
     requests.close()
 
 
@@ -109,15 +111,15 @@ def test_units_behind_the_point_wait_until_the_comparison_has_its_snapshot(scene
     assert not scene.backlog.at_stop
     scene.backlog.settle([Outcome(tid, UnitStatus.COMMITTED) for tid in scene.taken()])
     assert scene.backlog.at_stop
-    seen: list[bool] = []
+    visible: list[bool] = []
 
     def during(_: float) -> bool:
-        seen.append(scene.seen())
+        visible.append(scene.seen())
         scene.ledger.end()
         return False
 
     scene.hold(during)
-    assert seen == [True]
+    assert visible == [True]
     assert (scene.state(), scene.ledger.held_ms()) == ("over", 0)
     assert scene.taken() == [5, 6, 7, 8, 9]
 
@@ -139,7 +141,7 @@ def test_units_that_are_not_applied_are_listed(scene: Scene) -> None:
     found: list[object] = []
 
     def during(_: float) -> bool:
-        row = scene.connection.execute(stop_ledger.SEE, (LOG, scene.ledger.request)).fetchone()
+        row = seen(scene.connection, LOG, scene.ledger.request)
         assert row is not None
         found.extend((unit.tid, unit.uow, unit.tables, unit.written) for unit in stop_ledger.decoded(row[0]))
         scene.ledger.end()
@@ -180,7 +182,7 @@ def test_a_request_whose_comparison_is_gone_is_dropped(scene: Scene, position: i
 def test_a_comparison_that_gives_signs_of_life_is_waited_for(scene: Scene) -> None:
     scene.attended()
     for _ in range(4):
-        scene.connection.execute(stop_ledger.BEAT, (LOG, scene.ledger.request))
+        scene.beat()
         scene.look(LEASE_S - 1)
     assert (scene.state(), scene.taken()) == ("attended", [1, 2, 3, 4])
 
@@ -232,21 +234,21 @@ def test_another_apply_job_answers_new_requests_alone(scene: Scene) -> None:
 
 def test_a_frozen_job_that_wakes_up_at_the_point_is_not_believed(scene: Scene) -> None:
     at_stop(scene)
-    seen: list[bool] = []
+    visible: list[bool] = []
 
     def during(_: float) -> bool:
         scene.fence(GENERATION + 1, -1)  # another job has taken over, and applies
-        seen.append(scene.seen())
+        visible.append(scene.seen())
         return True
 
     scene.hold(during)
-    assert seen == [False]
+    assert visible == [False]
 
 
 def test_a_stop_is_over_as_soon_as_the_next_micro_batch_has_begun(scene: Scene) -> None:
     at_stop(scene)
     scene.hold(lambda _: True)
-    scene.connection.execute("UPDATE kainite_verify SET state = 'stopped'")  # as if the job's last word were lost
+    run(scene.connection, "UPDATE kainite_verify SET state = 'stopped'")  # as if the job's last word were lost
     assert scene.seen()
     scene.fence(GENERATION, 13)
     assert not scene.seen()
@@ -254,7 +256,7 @@ def test_a_stop_is_over_as_soon_as_the_next_micro_batch_has_begun(scene: Scene) 
 
 def test_a_ledger_that_cannot_be_read_stops_no_job(scene: Scene) -> None:
     scene.attended()
-    scene.connection.execute("ALTER TABLE kainite_verify DROP COLUMN beat")
+    run(scene.connection, "ALTER TABLE kainite_verify DROP COLUMN beat")
     scene.look()
     assert len(scene.taken()) == 9
 

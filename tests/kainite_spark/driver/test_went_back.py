@@ -12,7 +12,7 @@ import pytest
 from kainite.base.errors import TargetWentBackError
 from kainite.log.format.entry import UnitStatus
 from kainite.store.memory import MemoryStore
-from kainite_spark.driver import job as job_module
+from kainite_spark.driver import outcome_writer
 from kainite_spark.driver.job import ApplyJob
 from kainite_spark.plan.micro_batch import MicroBatch, TaskResult
 from support.apply_world import World, insert, noted, update
@@ -59,7 +59,7 @@ def journal_in(state: bytes) -> list[str]:
 def test_every_earlier_state_that_lacks_a_committed_unit_is_refused_and_no_other(
     world: World, monkeypatch: pytest.MonkeyPatch, tidied: bool, copied: bool
 ) -> None:
-    monkeypatch.setattr(job_module, "TIDY_EVERY", 1 if tidied else 1_000)
+    monkeypatch.setattr(outcome_writer, "TIDY_EVERY", 1 if tidied else 1_000)
     moments = Moments(path=path_of(world))
     for first in (0, 3):
         for n in range(first, first + 3):

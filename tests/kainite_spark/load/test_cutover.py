@@ -20,8 +20,9 @@ from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger
 from kainite.settings import ApplySettings, TargetTriggers
 from kainite.uow.catalogue.reflection import reflect
-from kainite_spark.load import cutover, cutover_source
+from kainite_spark.load import cutover, cutover_sequences
 from kainite_spark.load.cutover import CutOver, CutOverDone
+from kainite_spark.load.cutover_sequences import PostgresSequences
 from kainite_spark.load.cutover_source import PostgresCutOverSource
 from kainite_spark.targets.opening import open_target
 from support.replica import Replica, replica
@@ -74,8 +75,11 @@ class Followed:
             (meanwhile or self.catch_up)()
 
         log = partial(read_standing, self.made.store, "0")
-        source = PostgresCutOverSource(self.world.ends, lock_wait=0.5)
-        return CutOver(source, log, threading.Event(), tell, wait).run()
+        return CutOver(self.source, log, threading.Event(), tell, wait).run()
+
+    @property
+    def source(self) -> PostgresCutOverSource:
+        return PostgresCutOverSource(self.world.ends, PostgresSequences(self.world.ends), lock_wait=0.5)
 
     def catch_up(self) -> None:
         self.made.catch_up(1)
@@ -132,9 +136,9 @@ def test_nobody_applies_and_no_load_empties_a_target_that_was_cut_over(source: S
             replica.cut_over()
         assert replica.world.in_target("SELECT count(*) FROM item") == [(2,)]
         with psycopg.connect(postgres, autocommit=True) as connection:
-            since = LoadLedger(connection, LOG).make_live_again()
-            assert since is not None
-            assert since > 0, "the apply job has tried to begin"
+            undone = LoadLedger(connection, LOG).make_live_again()
+            assert undone is not None
+            assert (undone.since or 0) > 0, "the apply job has tried to begin"
         target.raise_generation(LOG, 99)
         target.close()
         assert replica.state() is LoadState.LIVE
@@ -186,7 +190,8 @@ def test_a_cut_over_that_is_taken_back_tells_whether_anybody_can_have_written(
         def since(*statements: str) -> int | None:
             ledger.cut_over(lambda _: None)
             replica.world.in_target(*statements)
-            return ledger.make_live_again()
+            undone = ledger.make_live_again()
+            return None if undone is None else undone.since
 
         writes = "INSERT INTO line VALUES (77, 1)"
         assert since("SELECT count(*) FROM item") == 0
@@ -209,13 +214,13 @@ def test_a_write_behind_the_wait_is_seen_in_the_last_transaction(
     source: SourceSlot, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with followed(source, postgres) as replica:
-        paired: Any = getattr(cutover_source, "paired")  # noqa: B009
+        paired: Any = getattr(cutover_sequences, "paired")  # noqa: B009
 
         def write_first(*ends: psycopg.Connection) -> object:
             replica.world.in_source("DELETE FROM line")
             return paired(*ends)
 
-        monkeypatch.setattr(cutover_source, "paired", write_first)
+        monkeypatch.setattr(cutover_sequences, "paired", write_first)
         with pytest.raises(SourceError, match=r"public\.line"):
             replica.cut_over()
         assert replica.state() is LoadState.LIVE
@@ -227,7 +232,7 @@ def test_a_cut_over_that_was_killed_is_started_again(
     source: SourceSlot, postgres: str, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     with followed(source, postgres) as replica:
-        module = cutover if step == "switch_on" else cutover_source
+        module = cutover if step == "switch_on" else cutover_sequences
         real = getattr(module, step)
 
         def killed(*arguments: object) -> None:
@@ -270,8 +275,5 @@ def test_a_stop_leaves_the_replica_as_it_was(source: SourceSlot, postgres: str) 
         stop = threading.Event()
         stop.set()
         waits = LogStanding(collected=False, applied=False, left=0, stuck=())
-        assert (
-            CutOver(PostgresCutOverSource(replica.world.ends), lambda _: waits, stop, lambda *_: None, 60.0).run()
-            is None
-        )
+        assert CutOver(replica.source, lambda _: waits, stop, lambda *_: None, 60.0).run() is None
         assert replica.state() is LoadState.LIVE

@@ -12,13 +12,18 @@ from pathlib import Path
 import pytest
 
 from kainite.base.errors import SourceError, TargetFencedError
+from kainite.capture.mysql.taken_options import OTHERS, TakenOptions
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.capture.truncate import OnTruncate
+from kainite.extract.offsets.place import Place
 from kainite.replicate.applied_point import LogStanding, read_standing
+from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.ledger import LoadState
 from kainite.settings import ApplySettings, TargetTriggers
-from kainite_spark.load import cutover, cutover_source
+from kainite_spark.load import cutover, cutover_sequences
 from kainite_spark.load.cutover import CutOver, CutOverDone
+from kainite_spark.load.cutover_sequences import sequences_between
 from kainite_spark.load.cutover_source import BinlogCutOverSource, PostgresCutOverSource
 from kainite_spark.load.snapshot_readers import SnapshotReaders
 from kainite_spark.targets.opening import open_target
@@ -52,7 +57,7 @@ class FollowedBinlog:
 
     @property
     def source(self) -> BinlogCutOverSource:
-        return BinlogCutOverSource(self.world.ends, tables_of(self.world.ends.target))
+        return source_of(self.world.ends)
 
     def cut_over(self, tell: Callable[[str, LogStanding], None] = lambda *_: None) -> CutOverDone | None:
         log = partial(read_standing, self.follower.store, "0")
@@ -61,6 +66,10 @@ class FollowedBinlog:
     def wrong(self) -> list[str]:
         """Returns what is in the way at the source."""
         return [f"{one.found} -> {one.mend}" for one in self.source.look() if one.verdict == "wrong"]
+
+
+def source_of(ends: BinlogEnds) -> BinlogCutOverSource:
+    return BinlogCutOverSource(ends, sequences_between(ends, tables_of(ends.target)))
 
 
 @pytest.fixture
@@ -126,7 +135,7 @@ def test_who_still_writes_is_named_and_a_cut_over_that_ended_is_started_again(
         replica.cut_over(write)  # nobody applies yet, so that it waits
     assert world.found().state is LoadState.LIVE
     with replica.follower.living(TargetFencedError):
-        for module, step in ((cutover_source, "set_counted"), (cutover, "switch_on")):
+        for module, step in ((cutover_sequences, "set_counted"), (cutover, "switch_on")):
             with monkeypatch.context() as patched:
                 patched.setattr(module, step, killed_behind(getattr(module, step)))
                 with pytest.raises(CutOverKilledError):
@@ -158,7 +167,7 @@ def test_what_is_in_the_way_is_told_with_what_mends_it(world: BinlogLoading) -> 
     )  # fmt: skip
     poor = replace(world.ends, source=replace(world.ends.source, url=url.replace("root@", f"{name}@")))
     try:
-        found = list(BinlogCutOverSource(poor, tables_of(poor.target)).look())
+        found = list(source_of(poor).look())
     finally:
         execute(url, "XA ROLLBACK 'left'", f"DROP USER {name}@localhost")
     told = " | ".join(f"{one.verdict} {one.found} -> {one.mend}" for one in found)
@@ -173,11 +182,23 @@ def test_what_is_in_the_way_is_told_with_what_mends_it(world: BinlogLoading) -> 
 
 def test_postgresql_is_a_source_of_cut_overs_too(source: SourceSlot, postgres: str) -> None:
     run(postgres, "CREATE TABLE item (id serial PRIMARY KEY)")
-    made = PostgresCutOverSource(ReplicaEnds(source, postgres, LOG), lock_wait=1.0)
+    ends = ReplicaEnds(source, postgres, LOG)
+    made = PostgresCutOverSource(ends, sequences_between(ends, tables_of(postgres)), lock_wait=1.0)
     assert "takes writes" in " ".join(one.found for one in made.look())
     assert made.farewell == f"SELECT pg_drop_replication_slot('{source.slot}')"
     with made.watching() as watch:
         assert watch.mark() > 0
         watch.look()
     assert made.shown(16) == "0/10"
-    assert made.set_sequences() == []
+    assert made.sequences.set_forward() == []
+    assert made.triggers() == []
+
+
+def test_a_table_that_the_extraction_has_left_out_for_a_while_is_in_the_way(replica: FollowedBinlog) -> None:
+    assert not any("gap" in one for one in replica.wrong())
+    offsets = replica.world.ends.offsets
+    options = TakenOptions({"item": 99, OTHERS: 0}, OnTruncate.FAIL)
+    offsets.save(Place({**offsets.load().start, "options": options.as_json()}))
+    [told] = [one for one in replica.wrong() if "gap" in one]
+    assert told.startswith("public.item was copied as of transaction ")
+    assert told.endswith("-> kainite replicate reload public.item")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kainite.capture.mysql.snapshot_session import SnapshotSession
+from kainite_spark.load.reader_link import ReaderLink
 from kainite_spark.load.snapshot_reader import (
     BeginSnapshot,
     CheckReader,
@@ -21,7 +22,6 @@ from kainite_spark.load.snapshot_reader import (
     SnapshotReader,
     serve,
 )
-from kainite_spark.load.snapshot_readers import ReaderLink
 from support.mariadb_source import execute, here, rows, source_database
 
 

@@ -14,10 +14,10 @@ import pytest
 from kainite.base.errors import SourceError
 from kainite.capture.mysql import same_place
 from kainite.capture.mysql.place import BinlogPlace
-from kainite_spark.load import snapshot_readers
+from kainite_spark.load import reader_link, snapshot_readers
+from kainite_spark.load.reader_link import ReaderLink
 from kainite_spark.load.snapshot_reader import ReaderWork
 from kainite_spark.load.snapshot_readers import (
-    ReaderLink,
     begin_snapshot,
     hold_tables,
     release_snapshot,
@@ -78,7 +78,7 @@ def test_a_frozen_reader_keeps_commits_out_of_the_source_for_a_moment_alone(
                 frozen.append(next(one for one in psutil.process_iter() if listens(one, path)))
                 os.kill(frozen[0].pid, signal.SIGSTOP)
 
-    monkeypatch.setattr(snapshot_readers, "ReaderLink", FreezingLink)
+    monkeypatch.setattr(reader_link, "ReaderLink", FreezingLink)
     try:
         with pytest.raises(SourceError, match="timed out"):
             begin_snapshot(ends, 2, BEGINNING)

@@ -25,6 +25,7 @@ from kainite.replicate.preparation import look, write
 from kainite.settings import ApplySettings, Settings, TargetTriggers
 from kainite_demo.postgres_server import programs
 from kainite_spark.load.cutover import CutOver
+from kainite_spark.load.cutover_sequences import PostgresSequences
 from kainite_spark.load.cutover_source import PostgresCutOverSource
 from support.comparisons import compared
 from support.replica import Replica
@@ -144,7 +145,8 @@ def test_from_an_empty_target_to_a_database_that_is_written(
             shop.close()
             world.in_source(f"ALTER DATABASE {source.slot} SET default_transaction_read_only = on")
             log = partial(read_standing, made.store, "0")
-            done = CutOver(PostgresCutOverSource(world.ends), log, threading.Event(), lambda *_: None, 60.0).run()
+            cut_source = PostgresCutOverSource(world.ends, PostgresSequences(world.ends))
+            done = CutOver(cut_source, log, threading.Event(), lambda *_: None, 60.0).run()
         assert made.failed() == {}
     finally:
         made.close()

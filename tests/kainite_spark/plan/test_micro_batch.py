@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kainite.base.errors import TargetUnavailableError
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.unit_state import UnitState
-from kainite_spark.plan.backlog import Selection
 from kainite_spark.plan.micro_batch import TaskResult, plan, ranges
+from kainite_spark.plan.selection import Selection
 from kainite_spark.targets.fence import Fence
 from support.unit_states import unit_state
 

@@ -25,7 +25,7 @@ def test_tables_are_planned_locked_and_cut_into_ranges(source: SourceSlot, postg
 
     asked = PostgresCompareSource(ReplicaEnds(source, postgres, LOG), runner, 0.5)
     plan = asked.plan(Catalogue({}), ["item"])
-    assert ([table.name for table in plan.tables], plan.locked) == (["public.item"], ["public.item"])
+    assert ([table.name for table in plan.tables], plan.target.tables) == (["public.item"], ["public.item"])
     assert plan.points.lock_wait == 0.5
     made = plan.at(SamePoint(1, "a", "b", (), {}), [0], Catalogue({}), 10)
     assert (made.parallelism, sizes) == (THREADS, [plan.tables[0].bytes])

@@ -1,4 +1,4 @@
-"""A session of MariaDB whose snapshot has a known place in the binlog.
+"""A session of MariaDB whose snapshot has a known place in the binlog, where the server has one.
 
 ``START TRANSACTION WITH CONSISTENT SNAPSHOT`` makes a snapshot of InnoDB which has exactly the transactions that stand
 in the binlog before one place, and says the place (``Binlog_snapshot_file``, ``Binlog_snapshot_position``): the server
@@ -14,6 +14,7 @@ MySQL has no such status variables, and is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import pymysql
@@ -49,17 +50,19 @@ class SnapshotGoneError(Exception):
 
 
 class SnapshotSession:
-    """A session with a source.
+    """A session with a source, or with a target that is compared with it.
 
     Args:
         url: the database.
+        failing: makes what the driver raises an error of Kainite; by default a SourceError.
 
     Raises:
-        SourceError: the server refused, is away, or is none of MariaDB.
+        SourceError: the server refused, or is away; or what ``failing`` makes of that.
     """
 
-    def __init__(self, url: str) -> None:
-        with as_source_error():
+    def __init__(self, url: str, failing: Callable[[], AbstractContextManager[None]] = as_source_error) -> None:
+        self._failing = failing
+        with failing():
             self._connection = connect(url)
             try:
                 self._connection.query(_ISOLATION)
@@ -73,12 +76,10 @@ class SnapshotSession:
         """Begins, in place of an earlier snapshot, and returns the place: the snapshot has what committed before it.
 
         Raises:
-            SourceError: the server has no binlog, or is away.
+            SourceError: the server is no MariaDB, has no binlog, or is away.
         """
-        with as_source_error():
-            self._connection.rollback()
-            self._connection.query(_BEGIN)
-            found = {str(name).lower(): value for name, value in self._rows(_PLACE)}
+        self.begin_anywhere()
+        found = {str(name).lower(): value for name, value in self.found(_PLACE)}
         file, position = found.get("binlog_snapshot_file"), found.get("binlog_snapshot_position")
         if not file or position is None:
             raise SourceError(
@@ -87,6 +88,12 @@ class SnapshotSession:
             )
         return BinlogPlace(str(file), int(position))
 
+    def begin_anywhere(self) -> None:
+        """Begins, in place of an earlier snapshot, also on a server without a binlog; raises as :meth:`found`."""
+        with self._failing():
+            self._connection.rollback()
+            self._connection.query(_BEGIN)
+
     def hold(self, tables: Sequence[str]) -> None:
         """Keeps others from altering tables that the snapshot sees.
 
@@ -94,8 +101,13 @@ class SnapshotSession:
             SourceError: one was altered since the snapshot was made, or somebody alters it for too long.
         """
         for table in tables:
-            with as_source_error():
-                self._rows(f"SELECT 1 FROM {backticked(table)} LIMIT 1")
+            self.found(f"SELECT 1 FROM {backticked(table)} LIMIT 1")
+
+    def found(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Returns a query's rows, as texts and bytes; raises SourceError, or what ``failing`` makes of an error."""
+        with self._failing(), self._connection.cursor() as cursor:
+            cursor.execute(query, values or None)
+            return list(cursor.fetchall())
 
     def check(self) -> None:
         """Raises SnapshotGoneError where the session is gone."""
@@ -131,11 +143,6 @@ class SnapshotSession:
     def close(self) -> None:
         if self._connection.open:
             self._connection.close()
-
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(query)
-            return list(cursor.fetchall())
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[bytes]:

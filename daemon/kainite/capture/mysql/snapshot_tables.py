@@ -6,7 +6,7 @@ they have each row once, whatever the values at which they are cut, and whenever
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,6 +89,7 @@ class SnapshotTable:
         columns: its columns, in order.
         key: the names of the primary key's columns, in order.
         rows, bytes: its size, as the server estimates it.
+        schema: its database; empty for the one that a session is connected with.
     """
 
     name: str
@@ -96,16 +97,22 @@ class SnapshotTable:
     key: tuple[str, ...]
     rows: int
     bytes: int
+    schema: str = ""
+
+    @property
+    def sql(self) -> str:
+        """Returns its name as SQL."""
+        return ".".join(backticked(part) for part in (self.schema, self.name) if part)
 
     @property
     def copied(self) -> tuple[SnapshotColumn, ...]:
         """Returns the columns whose values are copied."""
         return tuple(column for column in self.columns if not column.made)
 
-    def query(self, condition: str) -> str:
-        """Returns a query: the texts of the copied columns of rows."""
-        texts = ", ".join(column.form.sql for column in self.copied)
-        return f"SELECT {texts} FROM {backticked(self.name)} WHERE {condition}"
+    def query(self, condition: str, columns: Sequence[SnapshotColumn] | None = None) -> str:
+        """Returns a query: the texts of columns of rows, by default of those that are copied."""
+        texts = ", ".join(column.form.sql for column in (self.copied if columns is None else columns))
+        return f"SELECT {texts} FROM {self.sql} WHERE {condition}"
 
 
 def snapshot_tables(catalogue: MysqlSourceCatalogue, database: str, only: Collection[str]) -> tuple[SnapshotTable, ...]:
@@ -170,7 +177,7 @@ def _cuts(catalogue: MysqlSourceCatalogue, table: SnapshotTable) -> Iterator[str
     if column is None or table.bytes <= RANGE_BYTES:
         return
     rows = max(table.rows * RANGE_BYTES // table.bytes, _LEAST_ROWS)
-    name, source = backticked(column.name), backticked(table.name)
+    name, source = backticked(column.name), table.sql
     above = "TRUE"
     while True:
         order = f"FROM {source} WHERE {above} ORDER BY {name} LIMIT 1"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 import pymysql
@@ -37,12 +37,26 @@ _LOST: Final = (2006, 2013, 2055)
 _PRIMARY: Final = "PRIMARY"
 
 
+@contextmanager
+def as_source_error() -> Iterator[None]:
+    """Makes what the driver raises a SourceError.
+
+    Raises:
+        SourceError: the server refused, or is away.
+    """
+    try:
+        yield
+    except pymysql.Error as error:
+        raise SourceError(f"the source cannot be read: {redacted(' '.join(str(error.args[-1]).split()))}") from None
+
+
 class MysqlSourceCatalogue:
     """The catalogue of a source database, over a connection of its own that is opened again where it is lost.
 
     Args:
         url: the database.
         complain: takes lines for the operator.
+        failing: makes what the driver raises an error of Kainite; by default a SourceError.
 
     Attributes:
         charsets: reads texts.
@@ -50,10 +64,14 @@ class MysqlSourceCatalogue:
     """
 
     def __init__(
-        self, url: str, complain: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)
+        self,
+        url: str,
+        complain: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
+        failing: Callable[[], AbstractContextManager[None]] = as_source_error,
     ) -> None:
         self._url = url
-        with as_source_error():
+        self._failing = failing
+        with failing():
             self._connection = connect(url)
         self.is_mariadb = "mariadb" in str(self.value("SELECT version()")).lower()
         self.charsets = Charsets(self._collations(), self._convert, complain)
@@ -96,7 +114,7 @@ class MysqlSourceCatalogue:
         Raises:
             SourceError: the server refused it, or is away.
         """
-        with as_source_error():
+        with self._failing():
             try:
                 return self._asked(query, values)
             except pymysql.OperationalError as error:
@@ -135,16 +153,3 @@ class MysqlSourceCatalogue:
     def _convert(self, charset: str, data: bytes) -> str | None:
         text = self.value(f"SELECT CONVERT(CONVERT(%s USING {charset}) USING utf8mb4)", [data])
         return None if text is None else str(text)
-
-
-@contextmanager
-def as_source_error() -> Iterator[None]:
-    """Makes what the driver raises a SourceError.
-
-    Raises:
-        SourceError: the server refused, or is away.
-    """
-    try:
-        yield
-    except pymysql.Error as error:
-        raise SourceError(f"the source cannot be read: {redacted(' '.join(str(error.args[-1]).split()))}") from None

@@ -51,7 +51,7 @@ for a moment. Without an ordinal a delta takes about 100 bytes more, and each fu
 MOST_SIGNATURES: Final = 20_000_000
 """The most signatures of one unit: its UNIT entry has them all, 8 bytes each.
 
-160 MB in a batch of at most 256 MiB (:data:`kainite.store.dynamodb.MAX_BATCH_BYTES`). A larger batch can never be
+160 MB in a batch of at most 256 MiB (:data:`kainite.store.batch_items.MAX_BATCH_BYTES`). A larger batch can never be
 written, and would end each owner that tries.
 """
 

@@ -15,9 +15,9 @@ Appends are sent in the order in which the caller makes them, while the bytes of
 owner's credit; one append is always allowed. Other requests do not wait behind appends.
 
 **What may go wrong, and why nothing is lost or doubled.** A shard's consumer makes one append at a time, and makes the
-next one only when the one before is acknowledged. The owner (:mod:`kainite.owner.owner`) recognises an append by
-the shard's position: an append wholly behind the position is known. A new one names the position that it follows, and
-begins beyond it; any other is refused: one across the position, and one that would jump over records. An append is
+next one only when the one before is acknowledged. The owner (:mod:`kainite.owner.shard_appends`) recognises an append
+by the shard's position: an append wholly behind the position is known. A new one names the position that it follows,
+and begins beyond it; any other is refused: one across the position, and one that would jump over records. An append is
 atomic, so after a change of owners it is either known as a whole or new as a whole.
 
 =================================================  ====================================================================

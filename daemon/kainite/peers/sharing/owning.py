@@ -16,6 +16,7 @@ from kainite.observe.meter import Meter
 from kainite.owner.audit.trail import AuditTrail
 from kainite.owner.mount import LeaseWatch, Mount, mount, new_token
 from kainite.owner.owner import LogOwner
+from kainite.owner.serving import serve_log
 from kainite.peers.access import LOG_USER
 from kainite.peers.address import OwnerAddress
 from kainite.peers.connection.introduction import Key
@@ -91,7 +92,7 @@ class Owning:
             return NotMounted()
         served = False
         try:
-            serving = LogOwner.serve(
+            serving = serve_log(
                 self.store, self.settings, self.uow, mount_, audit=self.audit, clock=self.clock,
                 meter=self.meter,
             )  # fmt: skip

@@ -21,6 +21,7 @@ from kainite.base.redaction import redacted, redacted_url
 from kainite.targets.mariadb.address import server_of
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.type_families import family_of
+from kainite.targets.mariadb.unfinished_load import foreign_keys_off
 from kainite.uow.catalogue.introspection import CatalogueReader, FoundForeignKey, FoundTable
 from kainite.uow.catalogue.tables import Column, ReferentialAction, UniqueKey
 
@@ -106,7 +107,7 @@ class MariadbCatalogue:
     def tables(self, schema: str | None, names: Sequence[str]) -> Sequence[FoundTable]:
         parted = {row["name"] for row in self._rows(_TABLES, schema) if row["parted"]}
         columns, indexes = self._by_table(_COLUMNS, schema), self._by_table(_INDEXES, schema)
-        keys = self._by_table(_FOREIGN_KEYS, schema)
+        keys = self._foreign_keys(schema, columns)
         checks = self._by_table(_CHECKS_OF_MARIADB if self._is_mariadb else _CHECKS_OF_MYSQL, schema)
         spelled = {
             (schema, name.casefold()): (name, {row["name"].casefold(): row["name"] for row in rows})
@@ -136,7 +137,19 @@ class MariadbCatalogue:
         is_first_word = column["data_type"] == "enum" and not column["nullable"]
         return not column["made"] and (is_default or is_first_word or "auto_increment" in extra)
 
-    def _by_table(self, query: str, schema: str | None) -> Mapping[str, list[dict[str, Any]]]:
+    def _foreign_keys(
+        self, schema: str | None, columns: Mapping[str, Sequence[Mapping[str, Any]]]
+    ) -> defaultdict[str, list[dict[str, Any]]]:
+        """Returns the foreign keys by tables, also those that loads of single tables have taken off."""
+        keys = self._by_table(_FOREIGN_KEYS, schema)
+        there = {(table, row["name"]) for table, rows in keys.items() for row in rows}
+        names = {table: {row["name"] for row in rows} for table, rows in columns.items()}
+        for row in foreign_keys_off(self._connection, schema, names):
+            if (row["tab"], row["name"]) not in there:
+                keys.setdefault(row["tab"], []).append(row)
+        return keys
+
+    def _by_table(self, query: str, schema: str | None) -> defaultdict[str, list[dict[str, Any]]]:
         found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in self._rows(query, schema):
             found[row["tab"]].append(row)

@@ -37,13 +37,16 @@ SESSION: Final = (
 READ_COMMITTED: Final = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 
-def connect(url: str, silent: int | None = _SILENT_SECONDS) -> pymysql.connections.Connection:
+def connect(
+    url: str, silent: int | None = _SILENT_SECONDS, within: int = _CONNECT_SECONDS
+) -> pymysql.connections.Connection:
     """Opens a connection in autocommit mode, on which several statements may be sent at once.
 
     Args:
         url: an address that :func:`~kainite.targets.mariadb.address.server_of` reads.
         silent: seconds without a byte of an answer after which it is given up; None for a statement that may take as
             long as it takes: TCP itself notices within a minute that the server is gone.
+        within: seconds within which the server must take the connection.
 
     Raises:
         pymysql.Error: the server does not answer, or refuses the connection.
@@ -60,7 +63,7 @@ def connect(url: str, silent: int | None = _SILENT_SECONDS) -> pymysql.connectio
         charset="utf8mb4",
         collation="utf8mb4_bin",
         client_flag=CLIENT.FOUND_ROWS | CLIENT.MULTI_STATEMENTS,
-        connect_timeout=_CONNECT_SECONDS,
+        connect_timeout=within,
         read_timeout=silent,
         write_timeout=silent,
         autocommit=True,
@@ -77,7 +80,8 @@ def connect(url: str, silent: int | None = _SILENT_SECONDS) -> pymysql.connectio
     if server.ssl_ca is None and not server.unix_socket:
         _encrypt_if_possible(connection)
     try:
-        _log_in(connection, _opened_file(connection, server.unix_socket) if server.unix_socket else _opened(server))
+        file = server.unix_socket
+        _log_in(connection, _opened_file(connection, file, within) if file else _opened(server, within))
         connection.query(SESSION)
         connection.query(READ_COMMITTED)
     except pymysql.Error as error:
@@ -119,7 +123,7 @@ def _encrypt_if_possible(connection: Any) -> None:
     connection.ctx, connection.ssl = context, True
 
 
-def _opened_file(connection: Any, path: str) -> socket.socket:
+def _opened_file(connection: Any, path: str, within: int) -> socket.socket:
     """Opens a Unix socket; PyMySQL does so by itself, and leaves it open where the server is away.
 
     Nobody else listens there, so a password may be sent as MySQL's ``caching_sha2_password`` has it.
@@ -127,7 +131,7 @@ def _opened_file(connection: Any, path: str) -> socket.socket:
     connection._secure = True  # noqa: SLF001
     opened = socket.socket(socket.AF_UNIX)
     try:
-        opened.settimeout(_CONNECT_SECONDS)
+        opened.settimeout(within)
         opened.connect(path)
     except OSError as error:
         opened.close()
@@ -135,10 +139,10 @@ def _opened_file(connection: Any, path: str) -> socket.socket:
     return opened
 
 
-def _opened(server: ServerAddress) -> socket.socket:
+def _opened(server: ServerAddress, within: int) -> socket.socket:
     """Opens a connection of TCP that the system gives up within a minute when nobody answers."""
     try:
-        opened = socket.create_connection((server.host, server.port), _CONNECT_SECONDS)
+        opened = socket.create_connection((server.host, server.port), within)
     except OSError as error:
         raise pymysql.OperationalError(2003, f"cannot connect to {server.host}:{server.port}: {error}") from None
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

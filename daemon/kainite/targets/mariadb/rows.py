@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pymysql
 
+from kainite.base.errors import TargetUnavailableError
 from kainite.base.redaction import redacted
 
 NO_TABLE: Final = 1146
@@ -31,6 +34,15 @@ def rows_if_there(connection: pymysql.connections.Connection, query: str, *value
         if error.args[0] != NO_TABLE:
             raise
         return []
+
+
+@contextmanager
+def as_target_error() -> Iterator[None]:
+    """Makes what the driver raises about a target a TargetUnavailableError, in one line."""
+    try:
+        yield
+    except pymysql.Error as error:
+        raise TargetUnavailableError(f"the target: {line_of(error)}") from None
 
 
 def line_of(error: pymysql.Error) -> str:

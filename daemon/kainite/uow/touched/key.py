@@ -83,6 +83,13 @@ class ColumnKey(Generic[T]):
         Raises:
             DeltaError: a value does not fit its column.
         """
+        if len(self.parts) == 1:  # most keys: without a list
+            name, canonical = self.parts[0]
+            if (value := image.get(name)) is not None:
+                try:
+                    return self.finish(canonical(value))
+                except DeltaError as error:
+                    raise DeltaError(f"column {name!r} of {self.table!r}: {error}") from None
         spelled = []
         for name, canonical in self.parts:
             value = image.get(name)

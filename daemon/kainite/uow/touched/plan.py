@@ -109,6 +109,7 @@ class TablePlan(Generic[T]):
     """The tokens that deltas on one table write and read.
 
     Attributes:
+        family: the name of the outermost table, which all tables share whose rows may be the same ones.
         rows: the primary keys; none for a table without one.
         unique: the unique keys.
         unclear: tokens of unique keys whose columns say nothing; every delta writes them.
@@ -119,6 +120,7 @@ class TablePlan(Generic[T]):
             more.
     """
 
+    family: str
     rows: tuple[ColumnKey[T], ...]
     unique: tuple[ColumnKey[T], ...]
     unclear: frozenset[T]
@@ -138,10 +140,13 @@ class TablePlan(Generic[T]):
         """Returns the token if :meth:`exclusive` would add one only and it is quickly computed; otherwise None."""
         if self.unique or len(self.rows) != 1:
             return None
-        key = self.rows[0]
-        if delta.op is UPDATE and not key.columns.isdisjoint(delta.row):
-            return None
-        return key.token(delta.key)
+        key, image = self.rows[0], delta.key
+        if delta.op is UPDATE:
+            row = delta.row
+            for name in key.columns:
+                if name in row and (name not in image or image[name] != row[name]):
+                    return None
+        return key.token(image)
 
     def takers(self, delta: Delta) -> set[T]:
         """Returns the tokens of what a deleted row's parents write when they take it along (ON DELETE CASCADE)."""
@@ -171,8 +176,19 @@ class TablePlan(Generic[T]):
         return any(named.on_change and named.may_change(changed) for named in self.named)
 
     def touches_row_alone(self, delta: Delta) -> bool:
-        """Returns whether :meth:`add` adds no more than the tokens of the row by its primary keys."""
-        return delta.op is UPDATE and self.guarded is not None and self.guarded.isdisjoint(delta.row)
+        """Returns whether :meth:`add` adds no more than the tokens of the row by its primary keys.
+
+        A source may tell all columns of a row: a guarded one that has its old value is not changed.
+        """
+        if delta.op is not UPDATE or self.guarded is None:
+            return False
+        row, key = delta.row, delta.key
+        for name in self.guarded:
+            if name in row:
+                old = key if name in key else delta.before
+                if name not in old or old[name] != row[name]:
+                    return False
+        return True
 
     def add(self, delta: Delta, rows: set[T], existence: set[T], cascades: set[T], read: set[T]) -> None:
         """Adds a delta's tokens to four sets, of which the first three are written.

@@ -36,6 +36,7 @@ class TouchedSchema(Generic[T]):
         family = self._families[table]
         told = [key for key in family.unique_keys if _tells(family, key)]
         return TablePlan(
+            family=family.name,
             rows=tuple(
                 self._key("rows" if family.several else "row", family, columns) for columns in family.primary_keys
             ),

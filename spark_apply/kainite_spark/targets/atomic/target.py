@@ -19,6 +19,7 @@ from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.atomic.decisions import Decisions
 from kainite_spark.targets.atomic.session import AtomicSession
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark
 from kainite_spark.targets.preparing import PreparedPart, PreparingTarget, TransactionName, log_prefix, target_in
 
@@ -72,6 +73,11 @@ class AtomicTarget:
                 raise type(error)(f"target.{name}: {error}") from error
             target.prepare(log_partition, only(catalogue, self.assignment, name))
         self._require_own_ledgers()
+
+    def take_tables(self, taking: LogTables) -> None:
+        for name, target in self.targets.items():
+            own = {table: full for table, full in taking.tables.items() if self.assignment.target_of(table) == name}
+            target.take_tables(replace(taking, tables=own))
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self.resolve(log_partition, (generation, -1))

@@ -42,6 +42,7 @@ from kainite_spark.targets.exec import messages as say
 from kainite_spark.targets.exec.delta_order import DeltaOrder
 from kainite_spark.targets.exec.loader import LoaderProcess, LoaderSettings
 from kainite_spark.targets.fence import Fence, fence_lost, outranked
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.statements.unit_values import values_refused
@@ -134,6 +135,9 @@ class ExecTarget:
     def prepare(self, log_partition: str, catalogue: Catalogue) -> None:
         Schema.of(catalogue)
         self._own.ask(say.prepare())
+
+    def take_tables(self, taking: LogTables) -> None:
+        """Does nothing: what a loader writes to, and who else does, it alone knows."""
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self._own.ask(say.take_over(log_partition, generation), outranked(log_partition, generation))

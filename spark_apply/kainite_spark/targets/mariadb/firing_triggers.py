@@ -4,6 +4,9 @@ A session reads them once, keeps them, and asks at the end of each transaction w
 have the same ones. A statement holds a metadata lock on its table that ``CREATE TRIGGER`` waits for. So a trigger that
 a statement of the transaction has fired is there at its end; if it is not known, nothing is committed, and the session
 begins again with what it reads then. There is no way to switch a trigger off.
+
+Where a cut-over has handed a table over to others, its triggers are theirs: another log's apply job in the same
+database is refused by them only when it changes that table. What a foreign key's action changes fires no trigger.
 """
 
 from __future__ import annotations
@@ -11,15 +14,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pymysql
 
 from kainite.base.errors import TargetError
 from kainite.uow.catalogue.tables import Catalogue, Table
-from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, leading_to, refusal
+from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, leading_to, refusal, refusal_of_change
 from kainite_spark.targets.mariadb.literals import quoted_text
+from kainite_spark.targets.mariadb.loaded_positions import handed_over
 from kainite_spark.targets.mariadb.packet import send
+
+if TYPE_CHECKING:  # whose module needs PostgreSQL's driver
+    from kainite.replicate.tables import TableName
 
 _TRIGGERS = """
     SELECT event_object_schema, event_object_table, trigger_name, action_timing, event_manipulation, action_statement
@@ -34,14 +41,27 @@ Fired = tuple[str, str]
 
 def found_triggers(connection: pymysql.connections.Connection, catalogue: Catalogue) -> FoundHooks:
     """Returns the triggers on the catalogue's tables, and the tables of which a change may fire one of them."""
-    return found_hooks(_asked(connection, catalogue), catalogue)
+    return found_hooks(_asked(connection, catalogue), catalogue, handed_over(connection))
 
 
-def found_hooks(triggers: Iterable[tuple[Any, ...]], catalogue: Catalogue) -> FoundHooks:
-    """Returns triggers as people, and the planner, are told of them."""
+def found_hooks(
+    triggers: Iterable[tuple[Any, ...]], catalogue: Catalogue, given: Collection[TableName] = ()
+) -> FoundHooks:
+    """Returns triggers as people, and the planner, are told of them.
+
+    Args:
+        triggers: what the target tells of them.
+        catalogue: the target's tables.
+        given: the tables that cut-overs have handed over to others.
+    """
     hooks = tuple(
         sorted(
-            Hook(called, name, f"CREATE TRIGGER {name} {timing} {event} ON {table} FOR EACH ROW {statement}")
+            Hook(
+                called,
+                name,
+                f"CREATE TRIGGER {name} {timing} {event} ON {table} FOR EACH ROW {statement}",
+                (schema, table) in given,
+            )
             for schema, table, name, timing, event, statement in triggers
             if (called := _called(schema, table, catalogue)) is not None
         )
@@ -61,6 +81,7 @@ class KnownTriggers:
     catalogue: Catalogue
     policy: HookPolicy
     _found: FoundHooks | None = None
+    _guarded: Sequence[Hook] = ()
     _known: defaultdict[str, set[Fired]] = field(default_factory=lambda: defaultdict(set))
 
     def read(self, connection: pymysql.connections.Connection) -> FoundHooks:
@@ -76,11 +97,21 @@ class KnownTriggers:
             for schema, table, name, _, event, _ in rows:
                 if (called := _called(schema, table, self.catalogue)) is not None:
                     self._known[called].add((name, event))
-            found = found_hooks(rows, self.catalogue)
+            found = found_hooks(rows, self.catalogue, handed_over(connection))
             if unwanted := self.policy.unwanted(found.firing):
                 raise TargetError(refusal(unwanted))
+            self._guarded = self.policy.unwanted_when_changed(found.firing)
             self._found = found
         return self._found
+
+    def check(self, table: str) -> None:
+        """Checks that a change of a table fires nothing of others that may not.
+
+        Raises:
+            TargetError: it does.
+        """
+        if unwanted := [hook for hook in self._guarded if hook.table == table]:
+            raise TargetError(refusal_of_change(table, unwanted))
 
     def question(self, tables: Iterable[Table]) -> str:
         """Returns the query that asks for the triggers of tables; :meth:`changed` reads its answer."""

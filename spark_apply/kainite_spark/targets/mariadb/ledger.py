@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-TABLES: Final = ("kainite_applied", "kainite_fence", "kainite_prepared")
+TABLES: Final = ("kainite_applied", "kainite_fence", "kainite_prepared", "kainite_log_table")
 
 _OPTIONS: Final = "ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
@@ -26,7 +26,8 @@ CREATE: Final = (
     CREATE TABLE IF NOT EXISTS kainite_fence (
         log_partition varchar(255) NOT NULL PRIMARY KEY,
         generation bigint NOT NULL,
-        micro_batch bigint NOT NULL
+        micro_batch bigint NOT NULL,
+        tables bigint NOT NULL DEFAULT 0
     ) {_OPTIONS}""",
     f"""
     CREATE TABLE IF NOT EXISTS kainite_prepared (
@@ -34,6 +35,12 @@ CREATE: Final = (
         gid varchar(200) NOT NULL,
         began_at timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
         PRIMARY KEY (log_partition, gid)
+    ) {_OPTIONS}""",
+    f"""
+    CREATE TABLE IF NOT EXISTS kainite_log_table (
+        table_name varchar(200) NOT NULL PRIMARY KEY,
+        log varchar(255) NOT NULL,
+        log_partition varchar(255) NOT NULL
     ) {_OPTIONS}""",
 )
 
@@ -46,7 +53,9 @@ CREATE_MARK: Final = f"""
 
 FENCE: Final = "SELECT generation, micro_batch FROM kainite_fence WHERE log_partition = %s"
 
-SHARE_FENCE: Final = f"{FENCE} LOCK IN SHARE MODE"
+# ``tables`` is the version of the tables' states (kainite.replicate.table_ledger).
+SHARE_FENCE: Final = """
+    SELECT generation, micro_batch, tables FROM kainite_fence WHERE log_partition = %s LOCK IN SHARE MODE"""
 
 # Waits for the transactions of the micro-batch before.
 LOCK_FENCE: Final = f"{FENCE} FOR UPDATE"

@@ -27,6 +27,8 @@ from kainite_spark.targets.opener import TargetRequest
 
 _AREA: Final = "target"
 _OF_LOADS: Final = ("kainite_load", "kainite_load_table")
+_WRITTEN_OF_LOADS: Final = {"kainite_load_table": ("UPDATE",), "kainite_held_delta": ("INSERT",)}
+"""What the apply job writes of tables that are loaded by themselves."""
 _WANTED: Final = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
 _SERVER: Final = """
@@ -85,6 +87,9 @@ def _own_tables(
     for name in _OF_LOADS:  # the server refuses the question, too, where the table is not there
         if lacking(grants, ("SELECT",), schema, name):
             yield _lacking(f"{quoted(schema)}.{quoted(name)}", ["SELECT"], role)
+    for name, wanted in _WRITTEN_OF_LOADS.items():
+        if name in found and (rights := lacking(grants, wanted, schema, name)):
+            yield _lacking(f"{quoted(schema)}.{quoted(name)}", rights, role)
 
 
 def _tables(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pymysql
 
+from kainite.base.errors import TargetError
 from kainite.uow.catalogue.tables import Table
 from kainite.uow.delta import Delta, Operation
-from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.fence import Fence, already_applied
-from kainite_spark.targets.mariadb import ledger
 from kainite_spark.targets.mariadb.errors import DUPLICATE, about_own_tables, about_units, number_of
-from kainite_spark.targets.mariadb.literals import quoted_text
 from kainite_spark.targets.mariadb.packet import FailedStatementError, StatementAnswer, send
 from kainite_spark.targets.mariadb.present_tables import PresentTables
 from kainite_spark.targets.mariadb.rendering import MOST_CHARACTERS, change, emptying, inserts, releases
@@ -26,10 +23,18 @@ _OWN = "kainite_applied"
 
 @dataclass(slots=True)
 class SentPackets:
-    """The statements of a transaction: those that wait for their packet, and what follows from the answers."""
+    """The statements of a transaction: those that wait for their packet, and what follows from the answers.
+
+    Attributes:
+        connection: in the transaction.
+        repeated: raised where a row of Kainite's own is there already: another task has acknowledged a unit.
+        present: what the tables are like that the session has written.
+        schema: the target's tables.
+        written: the tables that the transaction has written.
+    """
 
     connection: pymysql.connections.Connection
-    fence: Fence
+    repeated: TargetError
     present: PresentTables
     schema: Schema
     written: dict[str, None] = field(default_factory=dict)
@@ -37,15 +42,10 @@ class SentPackets:
     _size: int = 0
     _counts: list[tuple[Statement, Sequence[int]]] = field(default_factory=list)
 
-    def acknowledge(self, units: Sequence[Unit]) -> None:
-        """Writes the acknowledgements."""
-        partition = quoted_text(self.fence.log_partition)
-        rows = (f"({partition}, {unit.tid}, {quoted_text(unit.uow)})" for unit in units)
-        self._wait(ledger.ACKNOWLEDGE + ", ".join(rows), _OWN)
-
-    def hold(self, gid: str) -> None:
-        """Notes that the transaction is going to be prepared, which holds the fence as long as it is."""
-        self._wait(f"{ledger.HOLD}({quoted_text(self.fence.log_partition)}, {quoted_text(gid)})", _OWN)
+    def add_own(self, statements: Iterable[str]) -> None:
+        """Adds statements about Kainite's own tables."""
+        for sql in statements:
+            self._wait(sql, _OWN)
 
     def add(self, statement: Statement) -> None:
         """Adds a statement; sends a packet when enough is waiting.
@@ -90,7 +90,7 @@ class SentPackets:
     def _meaning(self, error: pymysql.Error, table: str) -> Exception:
         if table != _OWN:
             return about_units(error, table)
-        return already_applied(self.fence) if number_of(error) == DUPLICATE else about_own_tables(error)
+        return self.repeated if number_of(error) == DUPLICATE else about_own_tables(error)
 
     def _wait(self, sql: str, table: str) -> None:
         self._waiting.append((sql, table))

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import TypeAlias
 
 import pymysql
@@ -32,10 +33,12 @@ import pymysql
 from kainite.base.errors import TargetBusyError, TargetRejectedError
 from kainite.targets.mariadb.connection import READ_COMMITTED, SESSION, connect
 from kainite_spark.targets.contract import Unit
-from kainite_spark.targets.fence import Fence, fence_lost
+from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.holding import BeforeCommit
 from kainite_spark.targets.hooks import HookPolicy
 from kainite_spark.targets.mariadb import ledger, prepared
 from kainite_spark.targets.mariadb.accepted_values import accepting
+from kainite_spark.targets.mariadb.claims import HeldClaim, MariadbClaim, UnitsClaim
 from kainite_spark.targets.mariadb.errors import about_own_tables, about_units
 from kainite_spark.targets.mariadb.firing_triggers import KnownTriggers
 from kainite_spark.targets.mariadb.loaded_positions import LoadedPositions
@@ -60,8 +63,8 @@ _TRIES = 3
 """Tries of a transaction while tables are altered, or get other triggers."""
 
 _Plan: TypeAlias = Callable[[Sequence[Unit], Collection[str]], Iterable[Statement]]
-"""Makes the statements of a transaction, given the units without what a load has brought, and the tables of which a
-change may fire a trigger."""
+"""Makes the statements of a transaction, given the units with the deltas that are to be applied, and the tables of
+which a change may fire a trigger."""
 
 
 class _OutdatedError(Exception):
@@ -82,6 +85,7 @@ class MariadbSession:
         self._connection: pymysql.connections.Connection | None = None
         self._gid: str | None = None  # under which units are prepared at present; None: they are committed
         self._held: str | None = None  # what the connection has prepared, and has to finish
+        self._before_commit: BeforeCommit | None = None
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         if not tids:
@@ -97,6 +101,14 @@ class MariadbSession:
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
         self._apply(fence, (unit,), lambda new, _: self._planner.one_by_one(new[0]))
 
+    @contextmanager
+    def before_commit(self, act: BeforeCommit) -> Iterator[None]:
+        self._before_commit = act
+        try:
+            yield
+        finally:
+            self._before_commit = None
+
     def prepare(self, fence: Fence, units: Collection[Unit], gid: str, *, folded: bool = False) -> None:
         with self._preparing(gid):
             self.apply(fence, tuple(units), folded=folded)
@@ -104,6 +116,11 @@ class MariadbSession:
     def prepare_in_source_order(self, fence: Fence, unit: Unit, gid: str) -> None:
         with self._preparing(gid):
             self.apply_in_source_order(fence, unit)
+
+    def catch_up(self, load: str, generation: int, places: Sequence[int], units: Sequence[Unit]) -> None:
+        """Implements :meth:`kainite_spark.load.catch_up.CatchingUp.catch_up`."""
+        claim = HeldClaim(load, generation, places, units)
+        self._write(claim, lambda new, _: chain.from_iterable(map(self._planner.one_by_one, new)))
 
     def prepared(self, prefix: str) -> Sequence[PreparedPart]:
         with self._outside_of_units() as connection:
@@ -169,9 +186,12 @@ class MariadbSession:
         self._held = gid
 
     def _apply(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
+        self._write(UnitsClaim(fence, units, self._loaded, self._gid), planned)
+
+    def _write(self, claim: MariadbClaim, planned: _Plan) -> None:
         for _ in range(_TRIES):
             try:
-                return self._apply_once(fence, units, planned)
+                return self._write_once(claim, planned)
             except _OutdatedError:
                 self._forget()
             except TargetRejectedError:
@@ -201,20 +221,21 @@ class MariadbSession:
                 raise
             return self._present.changed(names, made) or self._triggers.changed(names, triggers.rows)
 
-    def _apply_once(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
+    def _write_once(self, claim: MariadbClaim, planned: _Plan) -> None:
         with self._transaction(self._gid) as connection:
-            _check_fence(connection, fence)
-            new = self._loaded.without_loaded(connection, fence, units)
+            new = claim.take(connection)
             hooked = self._triggers.read(connection).hooked
-            sent = SentPackets(connection, fence, self._present, self._schema)
+            sent = SentPackets(connection, claim.repeated, self._present, self._schema)
             with values_refused():
-                sent.acknowledge(units)
-                if self._gid is not None:
-                    sent.hold(self._gid)
+                sent.add_own(claim.before())
                 for statement in planned(new, hooked):
+                    self._triggers.check(statement.shape.table)
                     sent.add(statement)
+                sent.add_own(claim.behind())
                 sent.flush()
             self._check_present(connection, sent.written)
+            if self._before_commit is not None:
+                self._before_commit()
 
     def _check_present(self, connection: pymysql.connections.Connection, names: Collection[str]) -> None:
         if not names:
@@ -240,14 +261,6 @@ def beginning(lock_wait: int, gid: str | None = None) -> list[str]:
         f" /*M!100301 , idle_transaction_timeout = {IDLE_S} */",
         "START TRANSACTION" if gid is None else f"XA START {prepared.xid_of(gid)}",
     ]
-
-
-def _check_fence(connection: pymysql.connections.Connection, fence: Fence) -> None:
-    """Locks the fence's row; raises TargetFencedError if another fence is there."""
-    with connection.cursor() as cursor:
-        cursor.execute(ledger.SHARE_FENCE, (fence.log_partition,))
-        if cursor.fetchone() != (fence.generation, fence.micro_batch):
-            raise fence_lost(fence)
 
 
 def _close(connection: pymysql.connections.Connection) -> None:

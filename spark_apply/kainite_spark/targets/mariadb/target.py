@@ -12,17 +12,20 @@ import pymysql
 
 from kainite.base.errors import CatalogueError, TargetError
 from kainite.base.logs import event
+from kainite.replicate import mariadb_ledger
 from kainite.settings import TargetTriggers
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.grants import grants_of, lacking
+from kainite.targets.mariadb.own_columns import check_mariadb_columns
 from kainite.uow.canonical import canonical_of, is_opaque
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing
-from kainite_spark.targets.mariadb import fence_row, ledger, prepared
+from kainite_spark.targets.log_tables import LogTables
+from kainite_spark.targets.mariadb import fence_row, ledger, log_tables, prepared
 from kainite_spark.targets.mariadb.errors import about_own_tables
 from kainite_spark.targets.mariadb.firing_triggers import found_triggers
-from kainite_spark.targets.mariadb.loaded_positions import refuse_while_loading
+from kainite_spark.targets.mariadb.loaded_positions import is_cut_over, refuse_while_loading
 from kainite_spark.targets.mariadb.packet import FailedStatementError, send
 from kainite_spark.targets.mariadb.present_tables import why_not_transactional
 from kainite_spark.targets.mariadb.rendering import quoted, table_name
@@ -65,12 +68,19 @@ class MariadbTarget:
         Schema.of(catalogue)
         with self._connection() as connection:
             send(connection, ledger.CREATE)
+            check_mariadb_columns(connection, (*ledger.CREATE, *mariadb_ledger.CREATE))
+            if is_cut_over(connection, log_partition):
+                return  # whoever begins there is refused by its fence
             self._check_tables(connection)
             found = found_triggers(connection, self.schema.catalogue)
         if why := self._why_refused(found.firing):
             raise CatalogueError(why)
         tell_firing(found.firing)
         _tell_coarse_keys(catalogue)
+
+    def take_tables(self, taking: LogTables) -> None:
+        with self._transaction() as connection:
+            log_tables.take(connection, taking)
 
     def hooks(self) -> FoundHooks:
         with self._connection() as connection:

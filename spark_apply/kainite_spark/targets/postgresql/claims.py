@@ -13,8 +13,9 @@ from kainite.base.errors import TargetError, TargetFencedError
 from kainite.replicate import table_ledger
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost
+from kainite_spark.targets.held_deltas import NewUnits
 from kainite_spark.targets.postgresql import ledger
-from kainite_spark.targets.postgresql.loaded_tables import NewUnits, SqlAndValues
+from kainite_spark.targets.postgresql.loaded_tables import SqlAndValues, own_statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def claim_of(fence: Fence, units: Sequence[Unit], new: NewUnits, version: int) -
         len(units),
         fence_lost(fence),
         already_applied(fence),
-        tuple(new.statements(fence.log_partition)),
+        tuple(own_statements(new, fence.log_partition)),
         sum(unit.size for unit in units) if all(unit.size for unit in units) else 0,
     )
 

@@ -1,7 +1,6 @@
 """Leaves out of units what a load has brought, and holds the deltas of tables that are being loaded by themselves.
 
-:mod:`kainite.replicate.ledger` and :mod:`kainite.replicate.table_ledger` say why nothing is lost or doubled by this. A
-unit of which nothing is left is acknowledged as any other, so that its number leaves no gap.
+:mod:`kainite_spark.targets.held_deltas` says which ones.
 
 A session reads the tables' states once for each *version* of them, which each transaction names with its fence: a
 transaction that was made for another version commits nothing, and the session reads them again.
@@ -9,23 +8,22 @@ transaction that was made for another version commits nothing, and the session r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import psycopg
 
 from kainite.base.errors import TargetUnavailableError
-from kainite.capture.places import commit_place_of
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.log.format.deltas import dump_deltas
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.table_ledger import OwnLoadState
-from kainite.replicate.tables import TableName
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.delta import Delta
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.held_deltas import HeldDeltas, KnownTables, LoadedTable, NewUnits
 
 SqlAndValues: TypeAlias = tuple[str, tuple[object, ...]]
 
@@ -36,61 +34,12 @@ HELD_STATEMENT: Final = 64 * 2**20
 """Bytes of held deltas behind which a statement takes no more: PostgreSQL takes 1 GB, and spells them twice as long."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedTable:
-    """What a load has made of a table.
-
-    Attributes:
-        place: its schema and name.
-        point: the LSN as of which it was copied; 0 where it is not known yet.
-        state: its state: while it is not live its deltas are held, or dropped where it was given up.
-    """
-
-    place: TableName
-    point: int
-    state: OwnLoadState
-
-    @property
-    def live(self) -> bool:
-        """Tells whether its deltas are applied."""
-        return self.state is OwnLoadState.LIVE
-
-    @property
-    def held(self) -> bool:
-        """Tells whether its deltas are held."""
-        return self.state not in (OwnLoadState.LIVE, OwnLoadState.GIVEN_UP)
-
-
-@dataclass(frozen=True, slots=True)
-class HeldDeltas:
-    """The deltas of one unit and one table that is not live."""
-
-    place: TableName
-    tid: int
-    uow: str
-    deltas: tuple[Delta, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NewUnits:
-    """What is to be done for some units.
-
-    Attributes:
-        units: the units with the deltas that are to be applied.
-        held: the deltas that are to be held.
-        reached: the latest commit LSN of the units, where a table that is not live waits to know it; else None.
-    """
-
-    units: Sequence[Unit]
-    held: Sequence[HeldDeltas] = ()
-    reached: int | None = None
-
-    def statements(self, log_partition: str) -> Iterator[SqlAndValues]:
-        """Yields what is executed beside the units' own statements, in their transaction."""
-        yield from _holding(log_partition, self.held)
-        if self.reached is not None:
-            lsn = format_lsn(self.reached)
-            yield table_ledger.REACHED, (lsn, log_partition, lsn)
+def own_statements(new: NewUnits, log_partition: str) -> Iterator[SqlAndValues]:
+    """Yields what is executed beside the units' own statements, in their transaction."""
+    yield from _holding(log_partition, new.held)
+    if new.reached is not None:
+        lsn = format_lsn(new.reached)
+        yield table_ledger.REACHED, (lsn, log_partition, lsn)
 
 
 def _holding(log_partition: str, held: Sequence[HeldDeltas]) -> Iterator[SqlAndValues]:
@@ -129,8 +78,10 @@ class LoadedTables:
     catalogue: Catalogue
     version: int = 0
     _read_for: tuple[str, int] | None = None
-    _found: Mapping[str, LoadedTable] = field(default_factory=dict)
-    _waits: bool = False  # whether a table is not live, also one that the catalogue does not have yet
+    _known: KnownTables = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._known = KnownTables(self.catalogue)
 
     def is_known(self, fence: Fence) -> bool:
         """Tells whether the states were read for the fence's generation."""
@@ -143,48 +94,13 @@ class LoadedTables:
         # What changes behind this read has a version of its own, under which nothing is committed before the next read.
         self.version = 0 if row is None else int(row[0])
         found = loaded_tables(connection, fence.log_partition)
-        self._found = by_name(found, self.catalogue, _default_schema(connection, self.catalogue))
-        self._waits = not all(table.live for table in found)
+        self._known.know(found, _default_schema(connection, self.catalogue))
         self._read_for = fence.log_partition, fence.generation
         return self.version != before
 
     def what_is_new(self, units: Sequence[Unit]) -> NewUnits:
         """Returns the units without the deltas that came with a load, and without those that are held."""
-        if not self._waits:
-            latest = max((table.point for table in self._found.values()), default=0)
-            return NewUnits([self._reduced(unit, latest) for unit in units] if latest else units)
-        applied = [replace(unit, deltas=tuple(self._applied(unit))) for unit in units]
-        held = [one for unit in units for one in self._held(unit)]
-        reached = max((lsn for unit in units if (lsn := commit_place_of(unit.uow)) is not None), default=None)
-        return NewUnits(applied, held, reached)
-
-    def _reduced(self, unit: Unit, latest: int) -> Unit:
-        lsn = commit_place_of(unit.uow)
-        if lsn is None or lsn >= latest:
-            return unit
-        return replace(unit, deltas=tuple(self._applied(unit)))
-
-    def _applied(self, unit: Unit) -> Iterator[Delta]:
-        lsn = commit_place_of(unit.uow)
-        for delta in unit.deltas:
-            table = self._table(delta.table)
-            if table is None or (table.live and (lsn is None or lsn >= table.point)):
-                yield delta
-
-    def _held(self, unit: Unit) -> Iterator[HeldDeltas]:
-        """Yields a unit's deltas of each table that holds them; those before its point are left out when applied."""
-        found: dict[TableName, list[Delta]] = {}
-        for delta in unit.deltas:
-            table = self._table(delta.table)
-            if table is not None and table.held:
-                found.setdefault(table.place, []).append(delta)
-        for place, deltas in found.items():
-            yield HeldDeltas(place, unit.tid, unit.uow, tuple(deltas))
-
-    def _table(self, name: str) -> LoadedTable | None:
-        """Returns what is known of a table, which deltas may call with the default schema or without."""
-        table = self.catalogue.find(name)
-        return None if table is None else self._found.get(table.name)
+        return self._known.what_is_new(units)
 
 
 def loaded_tables(connection: psycopg.Connection, log_partition: str) -> Sequence[LoadedTable]:
@@ -193,19 +109,6 @@ def loaded_tables(connection: psycopg.Connection, log_partition: str) -> Sequenc
         return ()
     rows = connection.execute(ledger.POSITIONS, (log_partition,)).fetchall()
     return [LoadedTable((schema, name), lsn or 0, OwnLoadState(state)) for schema, name, lsn, state in rows]
-
-
-def by_name(found: Sequence[LoadedTable], catalogue: Catalogue, default_schema: str) -> Mapping[str, LoadedTable]:
-    """Returns tables by their names in a catalogue, which may lack one that was made since.
-
-    Args:
-        found: the tables of loads.
-        catalogue: the target's tables.
-        default_schema: where a table is that the catalogue names without a schema.
-    """
-    places = {table.place: table for table in found}
-    names = {name: (table.schema or default_schema, table.bare_name) for name, table in catalogue.tables.items()}
-    return {name: places[place] for name, place in names.items() if place in places}
 
 
 def refuse_while_loading(connection: psycopg.Connection, log_partition: str) -> None:
@@ -218,9 +121,7 @@ def refuse_while_loading(connection: psycopg.Connection, log_partition: str) -> 
         return
     row = connection.execute(ledger.NOT_LIVE, (log_partition,)).fetchone()
     if row is not None and row[0] == ledger.LoadState.CUT_OVER:
-        raise TargetUnavailableError(
-            "the target was cut over (kainite replicate cutover): others write in it, and no unit is applied any more"
-        )
+        raise TargetUnavailableError(ledger.HANDED_OVER)
     if row is not None:
         raise TargetUnavailableError(
             f"the target's tables are {row[0]}, and not live: units are applied when kainite replicate load has ended"

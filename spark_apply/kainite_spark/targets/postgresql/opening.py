@@ -6,9 +6,9 @@ from kainite.base.errors import SettingsError
 from kainite.settings.kinds.target_url import problem_of_database_url
 from kainite.targets.postgresql.address import libpq_url
 from kainite_spark.targets.opener import TargetOpener, TargetRequest
-from kainite_spark.targets.postgresql.present_logs import present_logs
+from kainite_spark.targets.postgresql.log_tables import taken_tables
 from kainite_spark.targets.postgresql.readiness import look_at_database
-from kainite_spark.targets.postgresql.stop_requests import PostgresStopRequests
+from kainite_spark.targets.postgresql.stop_requests import postgres_stop_requests
 from kainite_spark.targets.postgresql.target import PostgresTarget
 
 
@@ -18,8 +18,4 @@ def _open(request: TargetRequest) -> PostgresTarget:
     return PostgresTarget(libpq_url(request.url), request.schema(), request.policy())
 
 
-def _stops(url: str, log_partition: str) -> PostgresStopRequests:
-    return PostgresStopRequests(libpq_url(url), log_partition)
-
-
-OPENER = TargetOpener(_open, hooks=_open, look=look_at_database, stops=_stops, logs=present_logs)
+OPENER = TargetOpener(_open, hooks=_open, look=look_at_database, stops=postgres_stop_requests, taken=taken_tables)

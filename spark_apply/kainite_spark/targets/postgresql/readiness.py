@@ -22,7 +22,7 @@ from kainite_spark.targets.postgresql.prepared import require_preparing
 from kainite_spark.targets.postgresql.rendering import table_name
 
 _AREA: Final = "target"
-_OWN: Final = ("kainite_applied", "kainite_fence")
+_OWN: Final = ("kainite_applied", "kainite_fence", "kainite_log_table")
 _WANTED: Final = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
 _SERVER: Final = """
@@ -95,7 +95,7 @@ def _preparing(connection: psycopg.Connection) -> Iterator[DoctorFinding]:
 def _own_tables(connection: psycopg.Connection, server: Any) -> Iterator[DoctorFinding]:
     found = _rows(connection, _TABLES, (list(_WANTED), list(_OWN)))
     if any(not row.there for row in found) and not server.may_create:
-        yield wrong(_AREA, f"{server.role} may not make kainite_applied and kainite_fence in schema {server.schema}",
+        yield wrong(_AREA, f"{server.role} may not make {', '.join(_OWN)} in schema {server.schema}",
                     f'GRANT CREATE ON SCHEMA {server.schema or "…"} TO "{server.role}"')  # fmt: skip
     for row in found:
         if row.there and row.lacking:

@@ -35,13 +35,15 @@ import psycopg
 from kainite.base.errors import TargetBusyError, TargetFencedError, TargetRejectedError
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.held_deltas import NewUnits
+from kainite_spark.targets.holding import BeforeCommit
 from kainite_spark.targets.hooks import HookPolicy
 from kainite_spark.targets.postgresql import ledger, prepared
-from kainite_spark.targets.postgresql.claims import WriteClaim, claim_of
+from kainite_spark.targets.postgresql.claims import WriteClaim, claim_of, claim_of_held
 from kainite_spark.targets.postgresql.column_types import ColumnTypes, changed
 from kainite_spark.targets.postgresql.errors import about_own_tables, about_units, is_about_foreign_key
 from kainite_spark.targets.postgresql.firing_hooks import KnownHooks
-from kainite_spark.targets.postgresql.loaded_tables import LoadedTables, NewUnits
+from kainite_spark.targets.postgresql.loaded_tables import LoadedTables
 from kainite_spark.targets.postgresql.rendering import MOST_BYTES, cut, parameters, render
 from kainite_spark.targets.postgresql.sent_statements import OutdatedTypesError, SentStatements
 from kainite_spark.targets.postgresql.transactions import ROW_WAIT_S, opened, pin
@@ -82,6 +84,7 @@ class PostgresSession:
         self._sql: dict[StatementShape, str] = {}
         self._connection: psycopg.Connection | None = None
         self._gid: str | None = None  # under which units are prepared at present; None: they are committed
+        self._before_commit: BeforeCommit | None = None
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         with self._transaction() as connection:
@@ -110,6 +113,14 @@ class PostgresSession:
             except TargetRejectedError:
                 raise refused from refused.__cause__
 
+    @contextmanager
+    def before_commit(self, act: BeforeCommit) -> Iterator[None]:
+        self._before_commit = act
+        try:
+            yield
+        finally:
+            self._before_commit = None
+
     def prepare(self, fence: Fence, units: Collection[Unit], gid: str, *, folded: bool = False) -> None:
         with self._preparing(gid):
             self.apply(fence, tuple(units), folded=folded)
@@ -133,9 +144,11 @@ class PostgresSession:
             raise about_own_tables(error) from error
         return found
 
-    def catch_up(self, claim: WriteClaim, units: Sequence[Unit]) -> None:
-        """Applies what was held of units, change by change, in one transaction; raises as :meth:`apply`."""
-        self._apply(claim, lambda _: chain.from_iterable(map(self._planner.one_by_one, units)))
+    def catch_up(self, load: str, generation: int, places: Sequence[int], units: Sequence[Unit]) -> None:
+        """Implements :meth:`kainite_spark.load.catch_up.CatchingUp.catch_up`."""
+        self._apply(
+            claim_of_held(load, generation, places), lambda _: chain.from_iterable(map(self._planner.one_by_one, units))
+        )
 
     def close(self) -> None:
         if self._connection is not None:
@@ -227,6 +240,9 @@ class PostgresSession:
                 raise _OutdatedHooksError
             if self._gid is not None:
                 _prepare(connection, self._gid)
+            if self._before_commit is not None:
+                _check_now(connection)
+                self._before_commit()
 
     def _send(self, connection: psycopg.Connection, sent: SentStatements, statements: Iterable[Statement]) -> None:
         claim = sent.claim
@@ -260,4 +276,12 @@ def _prepare(connection: psycopg.Connection, gid: str) -> None:
     try:
         prepared.prepare(connection, gid)
     except psycopg.Error as error:  # as at a commit: deferred constraints; also what cannot be prepared
+        raise about_units(error, None) from error
+
+
+def _check_now(connection: psycopg.Connection) -> None:
+    """Has deferred constraints checked, and deferred triggers fired, which the commit would do."""
+    try:
+        connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    except psycopg.Error as error:
         raise about_units(error, None) from error

@@ -18,11 +18,12 @@ from kainite.targets.postgresql.connection import connect
 from kainite.targets.postgresql.own_columns import check_own_columns
 from kainite.targets.postgresql.pooling import OWN_POOL, leads_through_pooler
 from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.targets.driver_connection import DriverConnection
 from kainite_spark.targets.fence import Fence, fence_lost, outranked
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing, tell_switched_off
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark, check_mark
-from kainite_spark.targets.postgresql import ledger, prepared
-from kainite_spark.targets.postgresql.driver_connection import DriverConnection
+from kainite_spark.targets.postgresql import ledger, log_tables, prepared
 from kainite_spark.targets.postgresql.errors import about_own_tables
 from kainite_spark.targets.postgresql.firing_hooks import firing, found_hooks, reached
 from kainite_spark.targets.postgresql.hook_switch import not_ours_to_disable, switch_off, switch_on, switched_off
@@ -56,7 +57,7 @@ class PostgresTarget:
     url: str = field(repr=False)
     schema: Schema
     policy: HookPolicy = field(default_factory=HookPolicy)
-    driver: DriverConnection = field(default_factory=DriverConnection, repr=False, compare=False)
+    driver: DriverConnection[psycopg.Connection] = field(default_factory=DriverConnection, repr=False, compare=False)
 
     def connect(self) -> PostgresSession:
         session = PostgresSession(self.url, self.schema, self.policy)
@@ -76,6 +77,11 @@ class PostgresTarget:
             connection.execute(ledger.CREATE_FENCE)
             check_own_columns(connection, (ledger.CREATE_APPLIED, ledger.CREATE_FENCE))
             self._look_at_hooks(connection, log_partition)
+
+    def take_tables(self, taking: LogTables) -> None:
+        with self._transaction() as connection:
+            connection.execute(_ONE_AT_A_TIME)
+            log_tables.take(connection, taking)
 
     def hooks(self) -> FoundHooks:
         with self._transaction() as connection:

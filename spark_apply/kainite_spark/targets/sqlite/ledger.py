@@ -28,6 +28,22 @@ CREATE_MARK = """
         noted_at timestamp with time zone NOT NULL DEFAULT CURRENT_TIMESTAMP
     )"""
 
+CREATE_LOG_TABLE = """
+    CREATE TABLE IF NOT EXISTS kainite_log_table (
+        table_name text NOT NULL PRIMARY KEY,
+        log text NOT NULL,
+        log_partition text NOT NULL
+    )"""
+
+GIVE_UP_TABLES = "DELETE FROM kainite_log_table WHERE log_partition = ?"
+
+TAKE_TABLE = """
+    INSERT INTO kainite_log_table (table_name, log, log_partition) VALUES (?, ?, ?)
+    ON CONFLICT (table_name) DO UPDATE SET log_partition = excluded.log_partition
+    WHERE kainite_log_table.log = excluded.log"""
+
+TABLES_OF_OTHERS = "SELECT table_name, log FROM kainite_log_table WHERE log <> ?"
+
 # The same generation may come again, when its driver lost the answer.
 RAISE_GENERATION = """
     INSERT INTO kainite_fence (log_partition, generation, micro_batch) VALUES (?, ?, -1)

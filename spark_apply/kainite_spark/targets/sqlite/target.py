@@ -27,7 +27,9 @@ from kainite.settings import TargetTriggers
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.holding import BeforeCommit
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark, check_mark
 from kainite_spark.targets.schema import Schema
 from kainite_spark.targets.sqlite import ledger
@@ -71,6 +73,7 @@ class SqliteSession:
         self._planner = Planner(schema.catalogue, schema.levels)
         self._sql: dict[StatementShape, str] = {}
         self._connection = _connect(path)
+        self._before_commit: BeforeCommit | None = None
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         with _translated():
@@ -84,19 +87,31 @@ class SqliteSession:
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
         self._apply(fence, (unit,), lambda _: self._planner.one_by_one(unit))
 
+    @contextmanager
+    def before_commit(self, act: BeforeCommit) -> Iterator[None]:
+        """Does as :mod:`kainite_spark.targets.holding` says; deferred foreign keys are checked after the call."""
+        self._before_commit = act
+        try:
+            yield
+        finally:
+            self._before_commit = None
+
     def close(self) -> None:
         self._connection.close()
 
     def _apply(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
-        with _transaction(self._connection) as connection, values_refused():
-            self._acknowledge(connection, fence, units)
-            found = found_triggers(connection, self._schema.catalogue)
-            if unwanted := self._policy.unwanted(found.firing):
-                raise TargetError(refusal(unwanted))
-            if self._schema.cyclic:
-                connection.execute("PRAGMA defer_foreign_keys = ON")
-            for statement in planned(found.hooked):
-                self._execute(connection, statement)
+        with _transaction(self._connection) as connection:
+            with values_refused():
+                self._acknowledge(connection, fence, units)
+                found = found_triggers(connection, self._schema.catalogue)
+                if unwanted := self._policy.unwanted(found.firing):
+                    raise TargetError(refusal(unwanted))
+                if self._schema.cyclic:
+                    connection.execute("PRAGMA defer_foreign_keys = ON")
+                for statement in planned(found.hooked):
+                    self._execute(connection, statement)
+            if self._before_commit is not None:
+                self._before_commit()
 
     def _acknowledge(self, connection: sqlite3.Connection, fence: Fence, units: Sequence[Unit]) -> None:
         with _translated():
@@ -141,6 +156,15 @@ class SqliteTarget:
         if why := self._why_refused(firing):
             raise CatalogueError(why)
         tell_firing(firing)
+
+    def take_tables(self, taking: LogTables) -> None:
+        with self._transaction() as connection:
+            connection.execute(ledger.CREATE_LOG_TABLE)
+            connection.execute(ledger.GIVE_UP_TABLES, (taking.log_partition,))
+            rows = [(name, taking.log, taking.log_partition) for name in taking.full_names]
+            connection.executemany(ledger.TAKE_TABLE, rows)
+            others = connection.execute(ledger.TABLES_OF_OTHERS, (taking.log,))
+            taking.check({name: log for name, log in others if name in taking.tables.values()})
 
     def hooks(self) -> FoundHooks:
         with self._transaction() as connection:

@@ -79,7 +79,7 @@ def _empties(delta: Delta) -> bool:
 
 
 def _empties_any(unit: Unit) -> bool:
-    return any(map(_empties, unit.deltas))
+    return TRUNCATE in [delta.op for delta in unit.deltas]
 
 
 def _parts(unit: Unit) -> Iterable[Unit]:

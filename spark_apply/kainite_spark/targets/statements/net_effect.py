@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final, TypeAlias
 
 from kainite.base.errors import DeltaError, TargetRejectedError
@@ -48,7 +49,7 @@ from kainite.uow.touched.plan import TablePlan
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.statements.accepted_values import Accepts, accepting
 
-_SCALARS = (str, int, float, bool, type(None))
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 _ROWS: Final = 8_192
 """Rows whose signatures are remembered; then all are forgotten."""
@@ -142,9 +143,8 @@ class _Signing:
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
         self._signatures = Signatures(catalogue)
-        self._names: dict[str, str | None] = {}
+        self._name = cache(partial(_name_in, catalogue))
         self._rows: dict[str, frozenset[int]] = {}  # by a row's token, the signatures of what touches the row alone
 
     def without(
@@ -159,8 +159,9 @@ class _Signing:
         signatures, and no other ones, or they stay as they are.
         """
         lost_written, lost_read = self._of(lost)
-        tables = {self._name(delta.table) for delta, _ in lost}
-        if not any(self._name(delta.table) in tables for delta in kept):
+        name = self._name
+        tables = {name(delta.table) for delta, _ in lost}
+        if tables.isdisjoint([name(delta.table) for delta in kept]):
             return unit.written - lost_written, unit.read
         written, read = self._signatures.of(kept)
         if (written | lost_written, read | lost_read) != (unit.written, unit.read):
@@ -185,12 +186,11 @@ class _Signing:
         self._rows[row] = found
         return found
 
-    def _name(self, name: str) -> str | None:
-        """Returns the catalogue's name of a table that a delta calls ``name``."""
-        if name not in self._names:
-            table = self._catalogue.find(name)
-            self._names[name] = None if table is None else table.name
-        return self._names[name]
+
+def _name_in(catalogue: Catalogue, name: str) -> str | None:
+    """Returns the catalogue's name of a table that a delta calls ``name``."""
+    table = catalogue.find(name)
+    return None if table is None else table.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class _FoldRules:
         primary_key: its columns.
         guarded: columns that another key, a foreign key or a CHECK names.
         required: columns that must not be null.
-        accepts: tells of a column's value whether the target surely takes it.
+        accepts: tells of a value whether the target surely takes it, by its column, which is not guarded.
     """
 
     key: ColumnKey[str]
@@ -219,12 +219,13 @@ class _FoldRules:
         referring = [each.key.columns for each in plan.named] + [each.key.columns for each in plan.parents]
         identities = [name for name, column in table.columns.items() if column.identity]
         keys = [key.columns for key in plan.unique] + [frozenset(key.columns) for key in table.foreign_keys]
+        guarded = frozenset(table.judged).union(*referring, *keys, identities)
         return cls(
             key=plan.rows[0],
             primary_key=table.primary_key,
-            guarded=frozenset(table.judged).union(*referring, *keys, identities),
+            guarded=guarded,
             required=frozenset(name for name, column in table.columns.items() if not column.nullable),
-            accepts={name: accepting(column) for name, column in table.columns.items()},
+            accepts={name: accepting(column) for name, column in table.columns.items() if name not in guarded},
         )
 
     def joins(self, head: Delta, later: Delta) -> bool:
@@ -249,7 +250,8 @@ class _FoldRules:
         dropped = head.row[name]
         if _same(dropped, value):
             return True
-        return name not in self.guarded and name in self.accepts and self.accepts[name](dropped)
+        accept = self.accepts.get(name)
+        return accept is not None and accept(dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +283,21 @@ class _TableFolding:
         return cls(plan, plan.acting, None if _is_part(table, whole=whole) else _FoldRules.of(table, plan, accepting))
 
 
+@dataclass(slots=True)
+class _Head:
+    """The change of a row that later ones may join.
+
+    Attributes:
+        unit: the place of its unit in the group.
+        place: its own place among the deltas that the unit keeps.
+        merged: the columns that it writes once others were folded into it; None before.
+    """
+
+    unit: int
+    place: int
+    merged: dict[str, Json] | None = None
+
+
 class _Fold:
     """Folds one group.
 
@@ -294,8 +311,7 @@ class _Fold:
         self.kept: list[list[Delta]] = [[] for _ in range(units)]
         self.lost: list[list[LostDelta]] = [[] for _ in range(units)]
         self.heads: set[int] = set()
-        # By a row's token, the unit and the place in it of the change that later ones may join.
-        self._open: dict[str, tuple[int, int]] = {}
+        self._open: dict[str, _Head] = {}  # by a row's token
 
     def add(self, unit: int, delta: Delta, rules: _TableFolding) -> None:
         if rules.may_act and rules.plan.acts(delta):
@@ -310,22 +326,30 @@ class _Fold:
 
         Otherwise it is a head, or ends what could be folded.
         """
+        op = delta.op
         token = rules.key.token(_image(delta))
         if token is None:
             return None
-        if delta.op is DELETE or (delta.op is UPDATE and _moves(delta, rules)):
+        if op is DELETE or (op is UPDATE and _moves(delta, rules)):
             self._close(token, rules.key.token({**delta.key, **delta.row}))
             return None
-        found = None if delta.op is INSERT else self._open.get(token)
-        if found is not None:
-            at, place = found
-            head = self.kept[at][place]
-            if rules.joins(head, delta):
-                self.kept[at][place] = _merged(head, delta)
-                self.heads.add(at)
-                return token
-        self._open[token] = unit, len(self.kept[unit])
-        return None
+        head = None if op is INSERT else self._open.get(token)
+        if head is None or not rules.joins(self.kept[head.unit][head.place], delta):
+            self._open[token] = _Head(unit, len(self.kept[unit]))
+            return None
+        self._merge(head, delta.row)
+        return token
+
+    def _merge(self, head: _Head, row: Row) -> None:
+        """Lets a head write further columns, of a delta that is folded into it."""
+        if head.merged is not None:
+            head.merged.update(row)
+            return
+        kept = self.kept[head.unit]
+        one = kept[head.place]
+        head.merged = _merged(one.row, row)
+        kept[head.place] = Delta(one.table, one.op, one.key, head.merged, one.before, one.ordinal)
+        self.heads.add(head.unit)
 
     def _close(self, *tokens: str | None) -> None:
         for token in tokens:
@@ -333,8 +357,8 @@ class _Fold:
                 self._open.pop(token, None)
 
 
-def _merged(head: Delta, later: Delta) -> Delta:
-    return Delta(head.table, head.op, head.key, {**head.row, **later.row}, head.before, head.ordinal)
+def _merged(columns: Row, later: Row) -> dict[str, Json]:
+    return {**columns, **later}
 
 
 def _image(delta: Delta) -> Row:
@@ -346,9 +370,11 @@ def _image(delta: Delta) -> Row:
 
 def _moves(delta: Delta, rules: _FoldRules) -> bool:
     row, key = delta.row, delta.key
-    if rules.key.columns.isdisjoint(row):
-        return False
-    return any(name in row and not _same(row[name], key.get(name)) for name in rules.primary_key)
+    # A generator takes three times as long.
+    for name in rules.primary_key:  # noqa: SIM110
+        if name in row and not _same(row[name], key.get(name)):
+            return True
+    return False
 
 
 def _same(one: Json, other: Json) -> bool:

@@ -85,6 +85,7 @@ FOLDED_LAYERS = 16
 """Layers from which folding is worth its work: it takes about as long as the statements of so many layers."""
 
 _Groups: TypeAlias = dict[StatementShape, list[Delta]]
+_Likeness: TypeAlias = tuple[object, ...]
 _Part: TypeAlias = tuple[int, StatementShape, list[Delta]]
 
 
@@ -107,7 +108,7 @@ class Planner:
         self._levels = levels
         self._stepper = Stepper(catalogue)
         self._net_effect = NetEffect(catalogue, self._stepper.keys, accepting)
-        self._shapes: dict[tuple[object, ...], StatementShape] = {}
+        self._shapes: dict[_Likeness, StatementShape] = {}
         self._opaque_keys: dict[str, frozenset[str]] = {}
         self._cascaded: set[int] = set()
 
@@ -123,7 +124,8 @@ class Planner:
             TargetRejectedError: a delta names a table or column that the target does not have, or
                 a key that is not the table's primary key.
         """
-        refuse_emptying(delta for unit in units for delta in unit.deltas)
+        for unit in units:
+            refuse_emptying(unit.deltas)
         self._note_cascades(units)
         if not hooked:
             yield from self._layer_by_layer(units, folded=folded)
@@ -137,7 +139,8 @@ class Planner:
 
     def _note_cascades(self, units: Iterable[Unit]) -> None:
         """Notes which deltas the target may have made by itself when it is their turn."""
-        self._cascaded = {id(delta) for unit in units for delta in self._stepper.cascaded(unit.deltas)}
+        if self._stepper.acts:
+            self._cascaded = {id(delta) for unit in units for delta in self._stepper.cascaded(unit.deltas)}
 
     def _firing(self, hooked: Collection[str]) -> Callable[[Delta], bool]:
         return lambda delta: self._table(delta.table).name in hooked
@@ -213,9 +216,12 @@ class Planner:
         return self._catalogue.tables[name].part_of or name
 
     def _ordered(self, deltas: Iterable[Delta]) -> Iterator[Statement]:
-        groups: _Groups = {}
+        alike: dict[_Likeness, list[Delta]] = {}
         for delta in deltas:
-            groups.setdefault(self._shape(delta), []).append(delta)
+            alike.setdefault(self._likeness(delta), []).append(delta)
+        groups: _Groups = {}
+        for likeness, rows in alike.items():
+            groups.setdefault(self._shape_of(likeness, rows[0]), []).extend(rows)
         parts = sorted(self._parts(groups), key=lambda part: (*self._rank(part[1]), part[0]))
         for _, shape, rows in parts:
             for start in range(0, len(rows), Statement.MAX_ROWS):
@@ -245,12 +251,22 @@ class Planner:
         return PHASES[shape.op], -level if shape.op is DELETE else level
 
     def _shape(self, delta: Delta) -> StatementShape:
-        moves = delta.op is UPDATE and (_moves(delta) or self._may_spell_anew(delta))
+        return self._shape_of(self._likeness(delta), delta)
+
+    def _likeness(self, delta: Delta) -> _Likeness:
+        """Returns what deltas of one shape share, but for the order of their columns."""
+        op = delta.op
+        moves = op is UPDATE and (_moves(delta) or self._may_spell_anew(delta))
         reached = bool(self._cascaded) and id(delta) in self._cascaded
-        signature = (delta.table, delta.op, moves, reached, delta.may_miss, *delta.key, None, *delta.row)
-        shape = self._shapes.get(signature)
+        # The text of the operation: an enum's own hash is a function in Python.
+        return (moves, reached, delta.table, op._value_, delta.may_miss, *delta.key, None, *delta.row)
+
+    def _shape_of(self, likeness: _Likeness, delta: Delta) -> StatementShape:
+        shape = self._shapes.get(likeness)
         if shape is None:
-            shape = self._shapes[signature] = replace(_shape(self._table(delta.table), delta, moves), reached=reached)
+            moves, reached, *_ = likeness
+            made = replace(_shape(self._table(delta.table), delta, bool(moves)), reached=bool(reached))
+            shape = self._shapes[likeness] = made
         return shape
 
     def _may_spell_anew(self, delta: Delta) -> bool:
@@ -271,14 +287,17 @@ class Planner:
 
 def refuse_emptying(deltas: Iterable[Delta]) -> None:
     """Raises TargetRejectedError where a delta empties a table."""
-    found = next((delta for delta in deltas if delta.op is TRUNCATE), None)
-    if found is not None:
-        raise TargetRejectedError(f"TRUNCATE of {found.table}: only PostgreSQL and MariaDB targets empty tables")
+    if emptied := [delta.table for delta in deltas if delta.op is TRUNCATE]:
+        raise TargetRejectedError(f"TRUNCATE of {emptied[0]}: only PostgreSQL and MariaDB targets empty tables")
 
 
 def _moves(delta: Delta) -> bool:
     row = delta.row
-    return any(row.get(column, value) != value for column, value in delta.key.items())
+    # A generator takes three times as long.
+    for column, value in delta.key.items():  # noqa: SIM110
+        if row.get(column, value) != value:
+            return True
+    return False
 
 
 def _shape(table: Table, delta: Delta, moves: bool) -> StatementShape:

@@ -54,13 +54,15 @@ class Stepper:
 
     Attributes:
         keys: the tokens of the catalogue's tables.
+        acts: whether some foreign key makes the target change rows by itself.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.keys = TouchedKeys(catalogue, PLAIN)
         self._catalogue = catalogue
         self._overlaps = self.keys.overlaps()
-        self._acts = any(key.acts for table in catalogue.tables.values() for key in table.foreign_keys)
+        self._plans: dict[str, TablePlan[str]] = {}
+        self.acts = any(key.acts for table in catalogue.tables.values() for key in table.foreign_keys)
 
     def steps(self, deltas: Sequence[Delta]) -> list[list[Delta]]:
         """Splits a unit's deltas, which are in the source's order, into steps.
@@ -72,7 +74,7 @@ class Stepper:
             return [list(deltas)]
         try:
             deltas = self.in_order(deltas)
-            plans = [self._plan(delta.table) for delta in deltas]
+            plans = self._plans_of(deltas)
             if _independent(deltas, plans):
                 return [list(deltas)]
             touched = [_Touched.of(delta, plan) for delta, plan in zip(deltas, plans, strict=True)]
@@ -96,7 +98,7 @@ class Stepper:
                 its order of arrival first: a row that is made before an action and one that is made behind it differ,
                 and no key tells which of them it was.
         """
-        if all(delta.ordinal is not None for delta in deltas) or all(d.op is INSERT for d in deltas):
+        if None not in [delta.ordinal for delta in deltas] or all(d.op is INSERT for d in deltas):
             return deltas
         if any(self._plan(delta.table).acts(delta) for delta in deltas) is not again:
             return deltas
@@ -135,10 +137,10 @@ class Stepper:
         Raises:
             TargetRejectedError: as :meth:`steps`.
         """
-        if len(deltas) < 2 or not self._acts:
+        if len(deltas) < 2 or not self.acts:
             return []
         try:
-            plans = [self._plan(delta.table) for delta in deltas]
+            plans = self._plans_of(deltas)
             if not any(plan.acts(delta) for delta, plan in zip(deltas, plans, strict=True)):
                 return []
             touched = [_Touched.of(delta, plan) for delta, plan in zip(deltas, plans, strict=True)]
@@ -151,11 +153,16 @@ class Stepper:
             if _gives_up_its_key(delta) and _written_by_another(each, _may_act_on(delta, each, plan), written)
         ]
 
+    def _plans_of(self, deltas: Iterable[Delta]) -> list[TablePlan[str]]:
+        plans = self._plans
+        return [plans.get(delta.table) or self._plan(delta.table) for delta in deltas]
+
     def _plan(self, name: str) -> TablePlan[str]:
         try:
-            return self.keys.plan(name)
+            plan = self._plans[name] = self.keys.plan(name)
         except DeltaError as error:
             raise TargetRejectedError(f"the target has no table {name}") from error
+        return plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +303,12 @@ def _raise(last: dict[str, _Place], tokens: Iterable[str], place: _Place) -> Non
 
 def _independent(deltas: Sequence[Delta], plans: Sequence[TablePlan[str]]) -> bool:
     """Returns whether no two deltas share a row or a unique value, and no delta makes the target change other rows."""
+    if len({plan.family for plan in plans}) == len(deltas):
+        return not [delta for delta, plan in zip(deltas, plans, strict=True) if plan.acting and plan.acts(delta)]
     seen: set[str] = set()
     given_up: set[str] = set()
     for delta, plan in zip(deltas, plans, strict=True):
-        if plan.acts(delta):
+        if plan.acting and plan.acts(delta):
             return False
         if plan.unique:
             touched = _unknown_values(delta, plan)

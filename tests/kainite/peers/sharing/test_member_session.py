@@ -101,10 +101,10 @@ async def test_a_client_is_asked_at_once_unless_its_answer_is_under_way(monkeypa
         b.reading = reading
         await asyncio.wait_for(b.reached(), LIMIT)
         await until(lambda: len(reports) == 1)
-        readers = tuple(a.owner._ending.readers)  # noqa: SLF001 - who is asked when a unit waits for the reading alone
+        readers = tuple(a.owner._reading._ending.readers)  # noqa: SLF001 - who is asked when a unit waits for the reading alone
         for asked in (1, 2):
             for ask in 3 * readers:
                 ask()
             await until(lambda: len(reports) > asked)  # noqa: B023
             assert answers == len(reports) == 1 + asked
-        assert tuple(a.owner._ending.readers) == readers, "no connection was made anew"  # noqa: SLF001
+        assert tuple(a.owner._reading._ending.readers) == readers, "no connection was made anew"  # noqa: SLF001

@@ -14,7 +14,7 @@ from kainite.log.collecting import collect as collecting
 from kainite.log.format.entry import Entry, Fault
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import load_state
-from kainite.owner import owner as owner_module
+from kainite.owner import shard_appends
 from kainite.peers.sharing.refused_appends import RefusedAppends, set_aside
 from kainite.uow.fragment import Fragment
 from support.log_builders import fragment
@@ -39,7 +39,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch, *, folds: bool) -> None:
         entries: list[Entry] = collecting.collect(state, rules, shard, last, made, now)
         return entries
 
-    monkeypatch.setattr(owner_module, "collect", broken)
+    monkeypatch.setattr(shard_appends, "collect", broken)
 
 
 @pytest.mark.parametrize("folds", [False, True], ids=["before a fold", "after a fold"])

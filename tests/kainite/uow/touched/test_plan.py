@@ -97,6 +97,41 @@ def test_rows_and_unique_values_alone_are_the_first_set(
             assert {lone} == first
 
 
+@pytest.mark.parametrize(
+    ("one", "alone"),
+    [
+        (delta("update", "customer", 1, name="Ann"), True),
+        (delta("update", "customer", 1, id=1, name="Ann"), True),
+        (
+            delta("update", "customer", 1, {"email": "a", "country": "nl"}, id=1, email="a", country="nl", name="Ann"),
+            True,
+        ),
+        (delta("update", "customer", 1, {"id": 2}, id=2), False),  # the key is what finds the row
+        (delta("update", "customer", 1, id=2), False),
+        (delta("update", "customer", 1, id="1"), False),  # spelled otherwise, so it may be another value
+        (delta("update", "customer", 1, email="a"), False),
+        (delta("update", "customer", 1, {"email": "b"}, email="a"), False),
+        (delta("update", "customer", 1, {"country": "nl"}, country="be"), False),
+        (delta("delete", "customer", 1), False),
+    ],
+)
+def test_an_update_touches_its_row_alone_where_no_column_of_a_key_changes(one: Delta, alone: bool) -> None:
+    plan = TouchedKeys(SHOP, PLAIN).plan("customer")
+
+    assert plan.touches_row_alone(one) is alone
+    if alone:
+        assert added(plan, one) == {"rows": {"row"}}
+
+
+@given(numbers, rows, rows)
+def test_a_column_that_keeps_its_value_adds_nothing(number: int, before: dict[str, Any], row: dict[str, Any]) -> None:
+    old = {**before, "id": number}
+    changed = {name: value for name, value in row.items() if name not in old or old[name] != value}
+    told, short = (Delta("t", Operation.UPDATE, {"id": number}, written, before) for written in (row, changed))
+    for plan in (PET, OWNER, TouchedKeys(SHOP, PLAIN).plan("customer")):
+        assert added(plan, told) == added(plan, short)
+
+
 def test_a_table_outside_the_catalogue_has_no_plan() -> None:
     with pytest.raises(DeltaError, match="table 'horse' is not in the target's catalogue"):
         TouchedKeys(PETS, PLAIN).plan("horse")

@@ -39,7 +39,10 @@ def looked(url: str, role: str | None = None, without: str = "") -> list[str]:
 
 
 def test_what_the_job_would_trip_over_is_told_with_what_mends_it(mariadb: str, role: str) -> None:
+    run_script(mariadb, "CREATE TABLE kainite_load_table (id int); CREATE TABLE kainite_held_delta (id int)")
     told = "\n".join(looked(mariadb, role, without="gone"))
+    assert f"GRANT UPDATE ON `{role}`.`kainite_load_table` TO" in told
+    assert "kainite_held_delta" not in told  # it may INSERT there
     assert f"may not UPDATE, DELETE, TRIGGER on `{role}`.`good`" in told
     assert f"GRANT UPDATE, DELETE, TRIGGER ON `{role}`.`good` TO `{role}`@`localhost`" in told
     assert f"may not UPDATE, DELETE, CREATE on `{role}`.`kainite_fence`" in told

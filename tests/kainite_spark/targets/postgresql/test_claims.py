@@ -15,9 +15,9 @@ from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.held_deltas import NewUnits
 from kainite_spark.targets.opening import open_target
-from kainite_spark.targets.postgresql.claims import claim_of, claim_of_held
-from kainite_spark.targets.postgresql.loaded_tables import NewUnits
+from kainite_spark.targets.postgresql.claims import claim_of
 from kainite_spark.targets.postgresql.session import PostgresSession
 from kainite_spark.targets.postgresql.target import PostgresTarget
 
@@ -99,9 +99,9 @@ def test_what_is_held_is_taken_once_and_under_the_loads_generation_alone(
     target.execute(table_ledger.HOLD, ("log/0", ["public"], ["item"], [1], ["pg-7-0/10"], [True], [held]))
     one = Unit(1, "pg-7-0/10", unit(1).deltas[:1])
     with pytest.raises(TargetFencedError, match=r"generation 0 of log/0 table public\.item"):
-        session.catch_up(claim_of_held(name, 0, [1]), [one])
+        session.catch_up(name, 0, [1], [one])
     assert rows(target) == ([], [], ["pg-7-0/10"])
-    session.catch_up(claim_of_held(name, 1, [1]), [one])
+    session.catch_up(name, 1, [1], [one])
     assert rows(target) == ([1], [], [])
     with pytest.raises(TargetFencedError):
-        session.catch_up(claim_of_held(name, 1, [1]), [one])
+        session.catch_up(name, 1, [1], [one])

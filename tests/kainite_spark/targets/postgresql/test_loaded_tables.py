@@ -13,13 +13,13 @@ from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.held_deltas import HeldDeltas, NewUnits
 from kainite_spark.targets.postgresql import loaded_tables as module
 from kainite_spark.targets.postgresql.ledger import CREATE_FENCE
 from kainite_spark.targets.postgresql.loaded_tables import (
-    HeldDeltas,
     LoadedTables,
-    NewUnits,
     loaded_tables,
+    own_statements,
     refuse_while_loading,
 )
 
@@ -114,7 +114,7 @@ def test_deltas_of_a_table_that_is_not_live_are_held_and_its_point_leaves_none_o
             HeldDeltas(place, 1, before.uow, before.deltas),
             HeldDeltas(place, 1, mixed.uow, (mixed.deltas[0], mixed.deltas[2])),
         ]
-        for sql, values in new.statements("log/0"):
+        for sql, values in own_statements(new, "log/0"):
             connection.execute(sql, values)
         assert connection.execute("SELECT uow FROM kainite_held_delta ORDER BY place").fetchall() == [
             ("pg-7-0/F",), ("pg-8-0/10",),
@@ -142,7 +142,7 @@ def test_a_large_unit_is_held_in_pieces_and_in_several_statements(monkeypatch: p
     deltas = tuple(Delta("item", Operation.INSERT, {"id": n}, {"id": n, "v": "x" * 40}, {}) for n in range(30))
     long = Delta("item", Operation.INSERT, {"id": 99}, {"id": 99, "v": "y" * 1000}, {})
     held = [HeldDeltas(place, 1, "pg-7-0/10", deltas), HeldDeltas(place, 2, "pg-8-0/20", (long,))]
-    statements = [values for _, values in NewUnits((), held).statements("log/0")]
+    statements = [values for _, values in own_statements(NewUnits((), held), "log/0")]
     assert len(statements) > 2
     rows = [row for values in statements for row in zip(*values[1:], strict=True)]
     assert all(len(row[-1]) <= 300 for row in rows[:-1])
@@ -161,5 +161,5 @@ def test_changes_of_a_table_that_was_given_up_are_neither_applied_nor_held(postg
         [new] = [known.what_is_new([unit("pg-7-1/0", "item", "other"), unit("another source's 0/1", "item")])]
         assert [[delta.table for delta in one.deltas] for one in new.units] == [["other"], []]
         assert new.held == []
-        for statement, values in new.statements("log/0"):
+        for statement, values in own_statements(new, "log/0"):
             assert connection.execute(statement.encode(), values).rowcount == 0

@@ -62,7 +62,7 @@ def test_a_right_that_is_missing_is_granted_by_the_remedy(postgres: str, role: s
 def test_tables_of_kainites_own(postgres: str, role: str, tmp_path: Path) -> None:
     run(postgres, f"REVOKE CREATE ON SCHEMA public FROM {role}; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
     [finding] = found(postgres, role, tmp_path)
-    assert finding.what == f"{role} may not make kainite_applied and kainite_fence in schema public"
+    assert finding.what == f"{role} may not make kainite_applied, kainite_fence, kainite_log_table in schema public"
     run(postgres, finding.remedy)
     assert found(postgres, role, tmp_path) == []
 

@@ -1,0 +1,74 @@
+"""The target of a settings file: opened with its catalogue, prepared, and its tables taken for the log."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from functools import partial
+
+from kainite.base.errors import KainiteError
+from kainite.log.contract import LogStore
+from kainite.settings import Settings
+from kainite.settings.targets import has_one_job, is_atomic
+from kainite.uow.catalogue.several import catalogue_of
+from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.precedence.load import load_levels
+from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.driver.patience import at_the_start, unless_stopped
+from kainite_spark.targets.atomic.decisions import Decisions
+from kainite_spark.targets.atomic.opening import open_atomic
+from kainite_spark.targets.contract import Target
+from kainite_spark.targets.hooks_report import target_url
+from kainite_spark.targets.log_tables import LogTables, log_tables
+from kainite_spark.targets.opening import open_target
+from kainite_spark.targets.together.opening import open_together
+
+
+@contextlib.contextmanager
+def prepared_target(
+    configured: Settings, store: LogStore, stop: threading.Event
+) -> Iterator[tuple[Target, CurrentTarget]]:
+    """Gives the target, prepared, and what opens it anew; closes all at the end."""
+    load = partial(catalogue_of, configured)
+    catalogue = at_the_start(load, stop, "the target, for its tables")
+    with contextlib.ExitStack() as opened:
+
+        def opening(catalogue: Catalogue | None) -> Target:
+            return opened.enter_context(contextlib.closing(target_of(configured, store, catalogue)))
+
+        def taking(catalogue: Catalogue | None) -> Target:
+            target = opening(catalogue)
+            try:
+                target.take_tables(tables_taken(configured, catalogue))
+            except KainiteError:
+                target.close()
+                raise
+            return target
+
+        target = opening(catalogue)
+        unless_stopped(lambda: target.prepare(ledger_of(configured), catalogue or Catalogue({})), stop, "the target")
+        unless_stopped(lambda: target.take_tables(tables_taken(configured, catalogue)), stop, "the target")
+        yield target, CurrentTarget(load, taking, catalogue)
+
+
+def target_of(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:
+    """Returns the target, or all targets as one; opens no connection."""
+    levels = load_levels(catalogue, configured.uow.precedence_file)
+    if not has_one_job(configured):
+        return open_target(target_url(configured), catalogue, levels, configured.apply, configured.child.markers)
+    if not is_atomic(configured):
+        return open_together(configured, catalogue or Catalogue({}), levels)
+    decisions = Decisions(store, configured.log.partition)
+    return open_atomic(configured, catalogue or Catalogue({}), levels, decisions)
+
+
+def ledger_of(configured: Settings) -> str:
+    """Returns the log's name in the target; two of several targets may be schemas of one database."""
+    return "/".join(filter(None, [configured.log.table, configured.log.partition, configured.target_name]))
+
+
+def tables_taken(configured: Settings, catalogue: Catalogue | None) -> LogTables:
+    """Returns which tables of the target the log takes; raises CatalogueError for a shared one that is not there."""
+    shared = configured.apply.shared_tables
+    return log_tables(configured.log.name, ledger_of(configured), catalogue or Catalogue({}), shared)

@@ -1,0 +1,95 @@
+"""Which log writes a table of the target: one table has one log, or is named as shared. Pure.
+
+Nothing orders units of two logs, so two logs that write one table would leave what neither source ever had. Before an
+apply job or a load begins, its log *takes* its tables: a row of ``kainite_log_table`` for each.
+
+A table of the target is *free* or *taken* by a log:
+
+* free → taken: the log takes it, in one transaction with all its other tables. The primary key decides between two
+  logs that begin at the same time; the second one is refused.
+* taken → free: the log takes its tables without this one, because its settings file names it no more; or a person
+  deletes the rows of a log that is over.
+
+A crash leaves either all that the log takes, or what it had before. The rows outlive the apply job: a log has its
+tables while its job is stopped. A person who deletes them while that job runs gives up the protection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kainite.base.errors import CatalogueError
+from kainite.uow.catalogue.tables import Catalogue, Table
+
+
+@dataclass(frozen=True, slots=True)
+class LogTables:
+    """What a log takes in a target.
+
+    Attributes:
+        log: the log's name; it has this one name in all its targets.
+        log_partition: the log's name in this target, of which the rows are replaced.
+        tables: the tables' full names, by those under which the catalogue has them.
+    """
+
+    log: str
+    log_partition: str
+    tables: Mapping[str, str]
+
+    @property
+    def full_names(self) -> list[str]:
+        """Returns the full names, sorted, so that two logs take their tables in one order."""
+        return sorted(self.tables.values())
+
+    def check(self, others: Mapping[str, str]) -> None:
+        """Checks that no other log has one of the tables.
+
+        Args:
+            others: the names of other logs, by the full names of tables that they have.
+
+        Raises:
+            CatalogueError: another log has one.
+        """
+        if others:
+            raise CatalogueError(_refusal(self.log, others))
+
+
+def log_tables(log: str, log_partition: str, catalogue: Catalogue, shared: Collection[str]) -> LogTables:
+    """Returns what a log takes: all tables of its catalogue but those that it shares.
+
+    Args:
+        log: the log's name.
+        log_partition: its name in the target.
+        catalogue: the tables that belong to the log in this target.
+        shared: names of tables that other logs write too, as ``targetSharedTables`` has them.
+
+    Raises:
+        CatalogueError: there is no table of a shared name.
+    """
+    left_out = {_shared(catalogue, name).name for name in shared}
+    own = {name: _full_name(table) for name, table in catalogue.tables.items() if name not in left_out}
+    return LogTables(log, log_partition, own)
+
+
+def _shared(catalogue: Catalogue, name: str) -> Table:
+    table = catalogue.find(name)
+    if table is None:
+        raise CatalogueError(f"targetSharedTables: the target has no table {name}")
+    return table
+
+
+def _full_name(table: Table) -> str:
+    """Returns a name that does not depend on which schema is the default one of whoever reads the catalogue."""
+    return f"{table.schema}.{table.bare_name}" if table.schema else table.bare_name
+
+
+def _refusal(log: str, others: Mapping[str, str]) -> str:
+    table, other = min(others.items())
+    more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
+    return (
+        f"table {table}{more} of the target is written by the log {other}, and {log} would write it too: nothing orders"
+        " the units of two logs. Name the tables of each log in its own file (target.NAME and target.NAME.tables), or"
+        f" in targetSharedTables of both if they write different rows of it. Where {other} is over for good:"
+        f" DELETE FROM kainite_log_table WHERE log = '{other}'"
+    )

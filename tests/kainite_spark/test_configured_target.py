@@ -1,0 +1,67 @@
+"""The target of a settings file is taken for the file's log, at the start and when tables come."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kainite.base.errors import CatalogueError
+from kainite.settings import Settings, load
+from kainite.store.memory import MemoryStore
+from kainite_spark.configured_target import prepared_target
+from support.stores import Database
+
+STOP = threading.Event()
+
+
+class Files:
+    """Settings files of several logs that are applied to one target."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self._folder = folder
+        self._lines = f"applicationName=app\nregionName=us-east-1\nlogTableName=log\ntarget={url}\n"
+        self.database = Database(url)
+
+    def of(self, partition: str, *more: str) -> Settings:
+        path = self._folder / f"{partition}.properties"
+        path.write_text("\n".join([self._lines, f"logPartition={partition}", *more]))
+        return load(path, needs=())
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
+    url = f"sqlite:///{tmp_path}/t.db" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    found = Files(tmp_path, url)
+    found.database.run("CREATE TABLE item (id bigint PRIMARY KEY)")
+    return found
+
+
+def begin(configured: Settings) -> None:
+    with prepared_target(configured, MemoryStore(), STOP):
+        pass
+
+
+def test_the_apply_job_of_another_log_is_refused(files: Files) -> None:
+    """Shows the first log has its table also while its job is stopped."""
+    begin(files.of("eu"))
+    with pytest.raises(CatalogueError, match=r"item of the target is written by the log log/eu, and log/us would"):
+        begin(files.of("us"))
+    begin(files.of("eu"))
+
+
+def test_a_table_that_both_files_share_is_written_by_both(files: Files) -> None:
+    begin(files.of("eu", "targetSharedTables=item"))
+    begin(files.of("us", "targetSharedTables=item"))
+
+
+def test_a_table_that_comes_later_is_taken_and_one_of_another_log_is_not_used(files: Files) -> None:
+    with prepared_target(files.of("eu"), MemoryStore(), STOP) as (_, current):
+        files.database.run("CREATE TABLE later (id bigint PRIMARY KEY)")
+        assert current.read_again(STOP) is not None
+        with pytest.raises(CatalogueError, match="later"):
+            begin(files.of("us", "targetSharedTables=item"))
+        files.database.run("CREATE TABLE other (id bigint PRIMARY KEY)")
+        begin(files.of("us", "targetSharedTables=item, later"))
+        assert current.read_again(STOP) is None, "its units of that table fail, as of one that is not there"
