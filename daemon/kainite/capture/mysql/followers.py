@@ -1,7 +1,7 @@
 """Puts rows that a foreign key's action has changed behind the row of their parent; a state machine without I/O.
 
-InnoDB carries out foreign keys' actions by itself, and the binlog has nothing of them. MySQL's own layer does it since
-9.6 (``innodb_native_foreign_keys`` is ``OFF``), and logs each row that an action changes, *before* the parent's row, and
+InnoDB carries out foreign keys' actions by itself, and the binlog has nothing of them. Since 9.6 MySQL's own layer does
+it (``innodb_native_foreign_keys`` is ``OFF``), and logs each row that an action changes, *before* the parent's row, and
 marked: no foreign keys are to be checked. A target checks them: a child may name its parent's new key once the parent
 has it. PostgreSQL's source has the parent first, too.
 
