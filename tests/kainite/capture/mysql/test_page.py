@@ -9,6 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import orjson
+import pytest
 
 from kainite.capture.mysql.command import PROGRAM
 from kainite.capture.mysql.taken_options import TakenOptions
