@@ -20,7 +20,8 @@ _COLUMNS: Final = re.compile(r"\bREFERENCES (\w+)(?!\s*\(|\w|\.)")
 # Not innodb_trx: it shows an old state as long as somebody asks ten times a second.
 WAITING_FOR_ROWS: Final = (
     "SELECT CAST(variable_value AS SIGNED)"
-    f" FROM {'performance_schema' if IS_MYSQL else 'information_schema'}.global_status WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
+    f" FROM {'performance_schema' if IS_MYSQL else 'information_schema'}.global_status"
+    " WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
 )
 """Asks how many sessions wait for a lock of a row."""
 
