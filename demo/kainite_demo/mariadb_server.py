@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,12 +129,30 @@ def make_data(folder: Path) -> None:
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[str]:
     """Runs the server of a folder with data; yields its address, and kills the server; raises as :func:`mariadb`."""
-    programs, path = mariadb_programs(), folder / "s"
-    path.unlink(missing_ok=True)  # one that was killed leaves it
+    programs = mariadb_programs()
     (folder / "tmp").mkdir(exist_ok=True)
+    with listening([*_server(programs, folder), *options], programs.environment, folder) as url:
+        yield url
+
+
+@contextmanager
+def listening(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Iterator[str]:
+    """Runs a server that takes MariaDB's options; yields its address, and kills it.
+
+    Args:
+        command: the server, with all options but that of its socket.
+        environment: its environment variables.
+        folder: where its socket and its log lie.
+
+    Raises:
+        DemoError: it does not start; the message carries the end of its log.
+    """
+    path = folder / "s"
+    for left in (path, folder / "s.lock"):  # of one that was killed
+        left.unlink(missing_ok=True)
     process = subprocess.Popen(
-        ["sh", "-c", _SCRIPT, "sh", *_server(programs, folder), f"--socket={path}", *options],
-        env=programs.environment, stdin=subprocess.PIPE, cwd=folder, start_new_session=True,
+        ["sh", "-c", _SCRIPT, "sh", *command, f"--socket={path}"],
+        env=environment, stdin=subprocess.PIPE, cwd=folder, start_new_session=True,
     )  # fmt: skip
     try:
         _wait_until_it_listens(path, folder / "log")

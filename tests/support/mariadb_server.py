@@ -4,14 +4,33 @@ PostgreSQL's."""
 from __future__ import annotations
 
 import re
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
 import pymysql
 
 from kainite.targets.mariadb.connection import connect
+from kainite_demo.mariadb_server import mariadb
+from support.mysql_server import IS_MYSQL, mysql
 
 _COLUMNS: Final = re.compile(r"\bREFERENCES (\w+)(?!\s*\(|\w|\.)")
+
+# Not innodb_trx: it shows an old state as long as somebody asks ten times a second.
+WAITING_FOR_ROWS: Final = (
+    "SELECT CAST(variable_value AS SIGNED)"
+    f" FROM {'performance_schema' if IS_MYSQL else 'information_schema'}.global_status"
+    " WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
+)
+"""Asks how many sessions wait for a lock of a row."""
+
+
+@contextmanager
+def running(folder: Path, *options: str) -> Iterator[str]:
+    """Runs a server, with additions to its command line; yields the address of its own database."""
+    with (mysql if IS_MYSQL else mariadb)(folder, *options) as url:
+        yield url
 
 
 def run_script(url: str, script: str) -> None:

@@ -12,8 +12,9 @@ import pymysql
 
 from kainite.capture.mysql.extractor import BinlogReading, MysqlExtractor
 from kainite.targets.mariadb.connection import connect
-from kainite_demo.mariadb_server import BINLOG, mariadb
-from support.mariadb_server import drop_database
+from kainite_demo.mariadb_server import BINLOG
+from support.mariadb_server import drop_database, running
+from support.mysql_server import IS_MYSQL, WITH_GTIDS
 from support.names import unique
 
 _ANSWERS: Final = 300
@@ -23,7 +24,7 @@ _ANSWERS: Final = 300
 @contextmanager
 def mariadb_with_binlog(folder: Path, *options: str) -> Iterator[str]:
     """Runs a server; yields the address of its own database."""
-    with mariadb(folder, *BINLOG, *options) as url:
+    with running(folder, *(WITH_GTIDS if IS_MYSQL else BINLOG), *options) as url:
         yield url
 
 
@@ -59,7 +60,8 @@ def rows(url: str, query: str) -> list[tuple[Any, ...]]:
 
 def here(url: str, number: int = 0) -> dict[str, Any]:
     """Returns the offset of all that commits from now on."""
-    file, position = rows(url, "SHOW MASTER STATUS")[0][:2]
+    status = "SHOW BINARY LOG STATUS" if IS_MYSQL else "SHOW MASTER STATUS"
+    file, position = rows(url, status)[0][:2]
     return {"file": file, "position": position, "number": number}
 
 

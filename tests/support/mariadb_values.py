@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from support.mysql_server import IS_MYSQL
 from support.type_values import Draw
 
 _CHARACTERS: Final = "ab Z0'\"\\{}(),;:%$<>/\t\n\r\x01\x7fäß€\u2028𝄞\ufeff"
@@ -37,11 +38,12 @@ def _whole(bits: int) -> list[tuple[str, Draw]]:
 
 
 def _numbers() -> list[MariadbType]:
+    most = 30 if IS_MYSQL else 38
     sizes = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INT": 32, "BIGINT": 64}
     whole = [MariadbType(f"{name}{sign}", draw) for name, bits in sizes.items() for sign, draw in _whole(bits)]
     decimals = [
         MariadbType(f"DECIMAL({precision},{scale})", _decimal(precision, scale))
-        for precision, scale in ((1, 0), (5, 2), (9, 9), (10, 0), (18, 9), (20, 1), (38, 30), (65, 0), (65, 38))
+        for precision, scale in ((1, 0), (5, 2), (9, 9), (10, 0), (18, 9), (20, 1), (38, 30), (65, 0), (65, most))
     ]
     floats = _one_of("0", "-0.0", "0.1", "1e30", "-3.4e38", "1.17549435e-38", "16777217", "3.14159274")
     doubles = _one_of("0", "0.1", "1e308", "-1.7976931348623157e308", "4.9e-324", "0.30000000000000004", "1e22")
@@ -118,11 +120,29 @@ def _others() -> list[MariadbType]:
         MariadbType(f"ENUM({', '.join(repr(f'm{n}') for n in range(300))})", _one_of("'m0'", "'m299'")),
         MariadbType("SET('x','y','ä')", _one_of("''", "'x'", "'x,y,ä'", "'ä'")),
         MariadbType(f"SET({', '.join(repr(f's{n}') for n in range(64))})", _one_of("'s0,s63'", "''", "'s40'")),
-        MariadbType("JSON", _one_of(*documents)),
+        *([_json_of_mysql()] if IS_MYSQL else [MariadbType("JSON", _one_of(*documents)), *_of_mariadb_alone()]),
+    ]
+
+
+def _of_mariadb_alone() -> list[MariadbType]:
+    return [
         MariadbType("UUID", _uuid),
         MariadbType("INET6", _one_of("'::'", "'::1'", "'::ffff:1.2.3.4'", "'2001:db8::ff00:42:8329'")),
         MariadbType("INET4", _one_of("'0.0.0.0'", "'192.168.1.255'")),
     ]
+
+
+def _json_of_mysql() -> MariadbType:
+    """Returns MySQL's JSON, whose documents have values of its own types, too."""
+    made = (
+        "CAST('2024-02-29 23:59:59.987654' AS DATETIME(6))", "CAST('-838:59:58.5' AS TIME(6))", "DATE'2024-02-29'",
+        "CAST('-12.340' AS DECIMAL(10,3))", "X'00ff41'", "18446744073709551615", "-9223372036854775808", "1e300",
+        "TRUE", "b'101'", "REPEAT('ä', 70000)",
+    )  # fmt: skip
+    return MariadbType("JSON", _one_of(
+        "'{\"a\": [1, 2.50, null], \"b\":\"ä\"}'", "'[]'", "'\"x\"'", "'null'", "'[1e-7, 1e17, 0.1, 100.0, -0.0]'",
+        *(f"JSON_ARRAY({one}, JSON_OBJECT('k', {one}))" for one in made),
+    ))  # fmt: skip
 
 
 def _uuid(chance: random.Random) -> str:

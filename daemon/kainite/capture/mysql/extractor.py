@@ -48,7 +48,14 @@ from kainite.capture.mysql.source import Source, open_source
 from kainite.capture.mysql.statements import LoggedStatement, Means
 from kainite.capture.mysql.still_there import QUIET_S, check_still_there, not_sent
 from kainite.capture.mysql.taken_options import OptionsInForce
-from kainite.capture.mysql.transactions import Begun, BinlogAssembler, Rows, TransactionEnded
+from kainite.capture.mysql.transactions import (
+    Begun,
+    BinlogAssembler,
+    Inside,
+    Rows,
+    TransactionEnded,
+    UnreadableRows,
+)
 from kainite.capture.mysql.units import GivenTransaction, HeldUnits
 from kainite.capture.truncate import OnTruncate
 
@@ -263,19 +270,25 @@ class MysqlExtractor:
                     case Begun(gtid, begins):
                         self._gtid, self._begins = gtid, begins
                         self._units.begin(gtid, passed_over=gtid in self._reading.passed_over)
-                    case Rows() | LoggedStatement() if self._assembler.prepares:
+                    case Rows() | UnreadableRows() | LoggedStatement() if self._assembler.prepares:
                         pass  # read again when the transaction commits
-                    case Rows() | LoggedStatement():
+                    case Rows() | UnreadableRows() | LoggedStatement():
                         yield from self._within(source, step)
                     case TransactionEnded():
                         yield from self._end(source, step, given)
 
-    def _within(self, source: Source, step: Rows | LoggedStatement) -> Iterator[bytes]:
-        yield from self._changes(source, step) if isinstance(step, Rows) else self._statement(source, step)
+    def _within(self, source: Source, step: Inside) -> Iterator[bytes]:
+        match step:
+            case Rows():
+                yield from self._changes(source, step)
+            case UnreadableRows(why, table) if table is None or source.reading.is_of_database(table):
+                yield from self._units.refuse(why)
+            case LoggedStatement():
+                yield from self._statement(source, step)
 
     def _changes(self, source: Source, rows: Rows) -> Iterator[bytes]:
         if self._units.passed_over:  # whatever cannot be read in them
-            yield from self._units.change(None) if source.reading.is_of_database(rows) else ()
+            yield from self._units.change(None) if source.reading.is_of_database(rows.table) else ()
             return
         for change in source.reading.changes(rows):
             yield from self._units.change(change)

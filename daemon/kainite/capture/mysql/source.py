@@ -15,10 +15,9 @@ from kainite.capture.mysql.offset import BinlogOffset
 from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace, check_gtids, check_identity
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
 from kainite.capture.mysql.source_checks import check_filters, check_place, check_source, check_told_places
-from kainite.capture.mysql.statements import LoggedStatement
 from kainite.capture.mysql.still_there import BinlogNow
 from kainite.capture.mysql.table_reading import TableReading
-from kainite.capture.mysql.transactions import BinlogAssembler, Rows, TransactionEnded
+from kainite.capture.mysql.transactions import BinlogAssembler, Inside, TransactionEnded
 from kainite.targets.mariadb.address import server_of
 
 
@@ -60,7 +59,7 @@ class Source:
         return BinlogNow(_server(self.catalogue), end, files, gtids)
 
     @contextmanager
-    def another(self, begins: BinlogPlace) -> Iterator[Iterator[Rows | LoggedStatement]]:
+    def another(self, begins: BinlogPlace) -> Iterator[Iterator[Inside]]:
         """Gives what stands inside one transaction, from its place.
 
         Raises:
@@ -177,11 +176,11 @@ def _gtids_at(catalogue: MysqlSourceCatalogue, place: BinlogPlace) -> str | None
     return str(catalogue.value("SELECT BINLOG_GTID_POS(%s, %s)", [place.file, place.position]) or "")
 
 
-def _inside_one(stream: BinlogStream) -> Iterator[Rows | LoggedStatement]:
+def _inside_one(stream: BinlogStream) -> Iterator[Inside]:
     assembler = BinlogAssembler()
     while (found := stream.receive(SILENT_S)) is not None:
         for step in assembler.feed(*found):
-            if isinstance(step, Rows | LoggedStatement):
+            if isinstance(step, Inside):
                 yield step
             elif isinstance(step, TransactionEnded):
                 return

@@ -46,9 +46,9 @@ class TableReading:
         """Returns whether a table of the database is read."""
         return table != HEARTBEATS and (not self._only or table in self._only)
 
-    def is_of_database(self, rows: Rows) -> bool:
-        """Returns whether rows are of the database, of a table that is read or not."""
-        return table_names(rows.table)[0] == self._database
+    def is_of_database(self, table: bytes) -> bool:
+        """Returns whether a table is one of the database, read or not, by the body of the event that describes it."""
+        return table_names(table)[0] == self._database
 
     def forget(self) -> None:
         """Asks the catalogue anew for each table: something was altered."""
@@ -60,7 +60,7 @@ class TableReading:
         Raises:
             SourceError: the rows do not fit their table, or the catalogue cannot be asked.
         """
-        if not self.is_of_database(rows):
+        if not self.is_of_database(rows.table):
             return
         table = self._table(rows.table) if self.is_read(table_names(rows.table)[1]) else None
         if table is None:

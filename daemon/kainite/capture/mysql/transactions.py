@@ -12,6 +12,9 @@ a GTID of an XA             ``XA_PREPARE``: nothing has committed yet. ``XA COMM
 transaction                 transaction of its own, perhaps in another file
 ==========================  =========================================================================================
 
+MySQL carries out foreign keys' actions by itself since 9.6, and logs what they change
+(:mod:`~kainite.capture.mysql.followers`): those rows are put behind their parent's.
+
 A crash loses the place in the transaction; the server sends all of it again.
 """
 
@@ -31,6 +34,7 @@ from kainite.capture.mysql.events import (
     query_of,
     stands_alone,
 )
+from kainite.capture.mysql.followers import Followers
 from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.rows import ROWS
 from kainite.capture.mysql.statements import LoggedStatement, Means, statement_of
@@ -81,7 +85,22 @@ class TransactionEnded:
     xa: str = ""
 
 
-Step: TypeAlias = Begun | Rows | LoggedStatement | TransactionEnded
+@dataclass(frozen=True, slots=True)
+class UnreadableRows:
+    """Changed rows of which the event cannot be read.
+
+    Attributes:
+        why: what it is, and what helps later ones.
+        table: the body of the event that describes the table; None where the event is about tables of any database.
+    """
+
+    why: str
+    table: bytes | None = None
+
+
+Inside: TypeAlias = Rows | UnreadableRows | LoggedStatement
+"""What an event means inside a transaction."""
+Step: TypeAlias = Begun | Inside | TransactionEnded
 """What an event means: the beginning of a transaction, something inside it, or its end."""
 
 
@@ -98,6 +117,7 @@ class BinlogAssembler:
         self._xa = ""
         self._prepares = False  # MariaDB says it at the beginning, MySQL by the statement that follows
         self._tables: dict[int, bytes] = {}
+        self._followers: Followers[Rows] = Followers()
 
     @property
     def prepares(self) -> bool:
@@ -110,12 +130,16 @@ class BinlogAssembler:
         Raises:
             SourceError: the event does not belong here, or changes rows in a way that is not readable.
         """
-        kind = event.kind
-        if kind in ROWS:
-            return (self._rows(event),)
-        if kind == Kind.TABLE_MAP:
+        if event.kind in ROWS:
+            return self._followers.add(event, Rows(self._table_of(event), event))
+        if event.kind == Kind.TABLE_MAP:
             self._tables[table_id_of(event.body)] = event.body
             return ()
+        return (*self._followers.leave(), *self._other(event, place))
+
+    def _other(self, event: Event, place: BinlogPlace) -> tuple[Step, ...]:
+        """Returns what an event means that has no rows, or none that can be read."""
+        kind = event.kind
         if kind in _GTIDS:
             return self._begin(event, place)
         if kind in (Kind.QUERY, Kind.QUERY_COMPRESSED):
@@ -129,6 +153,10 @@ class BinlogAssembler:
         if kind == Kind.XA_PREPARE:
             # MySQL logs XA COMMIT … ONE PHASE as a preparation that says so.
             return self._end(event, Means.XA_COMMIT if event.body[:1] == b"\1" else Means.XA_END)
+        if kind == Kind.PARTIAL_UPDATE_ROWS:
+            return (UnreadableRows(_PARTIAL, self._table_of(event)),)
+        if kind == Kind.TRANSACTION_PAYLOAD:  # all of a transaction behind its GTID
+            return (UnreadableRows(_COMPRESSED), *self._end(event, Means.COMMIT))
         if kind not in IDLE and not event.ignorable:
             raise SourceError(f"binlog: {_UNREADABLE.get(kind, f'an event of the kind {kind}, which is not known')}")
         return ()
@@ -170,17 +198,16 @@ class BinlogAssembler:
         self.inside = False
         return (TransactionEnded(how, event.time, self._xa),)
 
-    def _rows(self, event: Event) -> Rows:
+    def _table_of(self, event: Event) -> bytes:
+        """Returns the description of the table whose rows an event has."""
         table = self._tables.get(table_id_of(event.body))
         if table is None or not self.inside:
             raise SourceError("binlog: rows outside a transaction, or before their table")
-        return Rows(table, event)
+        return table
 
 
 _UNREADABLE: Final[Mapping[int, str]] = {
     Kind.INCIDENT: "the server has lost changes (an incident event); copy the tables again and begin behind it",
-    Kind.TRANSACTION_PAYLOAD: "a compressed transaction: SET GLOBAL binlog_transaction_compression = OFF helps later"
-    " ones; copy the tables again and begin behind it",
-    Kind.PARTIAL_UPDATE_ROWS: "a partial update of JSON: SET GLOBAL binlog_row_value_options = '' helps later ones;"
-    " copy the tables again and begin behind it",
 }
+_COMPRESSED: Final = "a compressed transaction, which is not read: SET GLOBAL binlog_transaction_compression = OFF"
+_PARTIAL: Final = "a partial update of JSON, which is not read: SET GLOBAL binlog_row_value_options = ''"

@@ -80,9 +80,8 @@ def connect(
     if server.ssl_ca is None and not server.unix_socket:
         _encrypt_if_possible(connection)
     try:
-        connection.connect(
-            _opened_file(connection, server.unix_socket, within) if server.unix_socket else _opened(server, within)
-        )
+        file = server.unix_socket
+        _log_in(connection, _opened_file(connection, file, within) if file else _opened(server, within))
         connection.query(SESSION)
         connection.query(READ_COMMITTED)
     except pymysql.Error as error:
@@ -92,6 +91,25 @@ def connect(
         number = error.args[0] if error.args else 0
         raise type(error)(number, shown) from None
     return connection
+
+
+def _log_in(connection: Any, opened: socket.socket) -> None:
+    """Shows the server who connects.
+
+    A server without TLS wants MySQL's passwords (``caching_sha2_password``) encrypted by its RSA key, for which PyMySQL
+    needs another package.
+
+    Raises:
+        pymysql.Error: the server refuses, or that package is missing.
+    """
+    try:
+        connection.connect(opened)
+    except RuntimeError:
+        opened.close()
+        raise pymysql.OperationalError(
+            2061, "the server offers no TLS, and wants the password encrypted by RSA: let it offer TLS (ssl_cert,"
+            " ssl_key), or pip install cryptography",
+        ) from None  # fmt: skip
 
 
 def _encrypt_if_possible(connection: Any) -> None:

@@ -117,6 +117,7 @@ def test_a_table_that_is_left_out_for_a_while_has_a_gap(writer: Writer) -> None:
     assert since == [{"a": 0, "b": 0}, {"a": 0}, {"a": 0, "b": 2}]
 
 
+@pytest.mark.mariadb
 def test_a_gtid_that_a_person_begins_with_notes_the_options_too(writer: Writer) -> None:
     writer.go(1)
     with closing(session(writer.url)) as connection, connection.cursor() as cursor:

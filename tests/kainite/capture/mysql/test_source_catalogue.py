@@ -10,6 +10,7 @@ from kainite.capture.mysql.source_tables import ColumnNow
 from support.mariadb_source import execute
 
 
+@pytest.mark.mariadb
 def test_tables_columns_and_character_sets(database: str) -> None:
     execute(
         database,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kainite.capture.mysql.source_catalogue import MysqlSourceCatalogue
 from kainite.capture.mysql.table_reading import HEARTBEATS, TableReading
 from kainite.capture.mysql.transactions import Rows
@@ -10,6 +12,7 @@ from support.binlog import steps
 ROWS = [step for step in steps() if isinstance(step, Rows)]
 
 
+@pytest.mark.mariadb
 def test_other_databases_have_no_changes_and_other_tables_no_records(database: str) -> None:
     catalogue = MysqlSourceCatalogue(database)
     elsewhere = TableReading(catalogue, "elsewhere", ())

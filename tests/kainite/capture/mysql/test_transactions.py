@@ -8,7 +8,7 @@ from kainite.base.errors import SourceError
 from kainite.capture.mysql.events import Event, Kind
 from kainite.capture.mysql.place import BinlogPlace
 from kainite.capture.mysql.statements import LoggedStatement, Means
-from kainite.capture.mysql.transactions import Begun, BinlogAssembler, Rows, TransactionEnded
+from kainite.capture.mysql.transactions import Begun, BinlogAssembler, Rows, TransactionEnded, UnreadableRows
 from support.binlog import first, steps
 
 HERE = BinlogPlace("binlog.000001", 4)
@@ -53,8 +53,6 @@ def test_a_transaction_that_the_server_died_in_is_rolled_back() -> None:
     ("events", "message"),
     [
         ((event(Kind.INCIDENT),), "lost changes"),
-        ((event(Kind.TRANSACTION_PAYLOAD),), "binlog_transaction_compression"),
-        ((event(Kind.PARTIAL_UPDATE_ROWS),), "binlog_row_value_options"),
         ((event(99),), "kind 99, which is not known"),
         ((event(Kind.XID),), "ends without its beginning"),
         ((event(Kind.ANONYMOUS_GTID), query("BEGIN"), event(Kind.ANONYMOUS_GTID)), "inside another"),
@@ -64,6 +62,23 @@ def test_a_transaction_that_the_server_died_in_is_rolled_back() -> None:
 def test_what_is_not_readable_is_refused(events: tuple[Event, ...], message: str) -> None:
     with pytest.raises(SourceError, match=message):
         fed(*events)
+
+
+def test_a_transaction_that_is_compressed_ends_and_says_that_it_was_not_read() -> None:
+    begun, unreadable, ended = fed(event(Kind.ANONYMOUS_GTID), event(Kind.TRANSACTION_PAYLOAD))
+    assert isinstance(begun, Begun)
+    assert isinstance(unreadable, UnreadableRows)
+    assert unreadable.table is None, "it may have rows of any table"
+    assert "binlog_transaction_compression" in unreadable.why
+    assert ended == TransactionEnded(Means.COMMIT, 5)
+
+
+def test_rows_of_a_partial_update_say_of_which_table_they_are() -> None:
+    described, partial = event(Kind.TABLE_MAP, bytes(8) + b"rest"), event(Kind.PARTIAL_UPDATE_ROWS, bytes(8))
+    *_, unreadable = fed(event(Kind.ANONYMOUS_GTID), query("BEGIN"), described, partial)
+    assert isinstance(unreadable, UnreadableRows)
+    assert unreadable.table == described.body
+    assert "binlog_row_value_options" in unreadable.why
 
 
 def test_unknown_events_that_may_be_passed_over_are() -> None:

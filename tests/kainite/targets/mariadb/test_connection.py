@@ -8,18 +8,20 @@ import pymysql
 import pytest
 
 from kainite.targets.mariadb.connection import connect
+from support.mysql_server import IS_MYSQL
 from support.ports import free_port
 
 
 def test_values_do_not_depend_on_the_servers_settings(mariadb_server: str) -> None:
+    level = "transaction_isolation" if IS_MYSQL else "tx_isolation"
     with closing(connect(mariadb_server)) as admin:
-        admin.query("SET GLOBAL sql_mode = '', GLOBAL time_zone = '+05:00', GLOBAL tx_isolation = 'SERIALIZABLE'")
+        admin.query(f"SET GLOBAL sql_mode = '', GLOBAL time_zone = '+05:00', GLOBAL {level} = 'SERIALIZABLE'")
         try:
             with closing(connect(mariadb_server)) as connection, connection.cursor() as cursor:
-                cursor.execute("SELECT @@sql_mode, @@time_zone, @@tx_isolation, @@character_set_client")
+                cursor.execute(f"SELECT @@sql_mode, @@time_zone, @@{level}, @@character_set_client")
                 [(mode, *others)] = cursor.fetchall()
         finally:
-            admin.query("SET GLOBAL sql_mode = DEFAULT, GLOBAL time_zone = DEFAULT, GLOBAL tx_isolation = DEFAULT")
+            admin.query(f"SET GLOBAL sql_mode = DEFAULT, GLOBAL time_zone = DEFAULT, GLOBAL {level} = DEFAULT")
     assert {"STRICT_ALL_TABLES", "NO_AUTO_VALUE_ON_ZERO"} <= set(mode.split(","))
     assert "NO_ZERO_DATE" not in mode, "a source of the same kind may have zero dates"
     assert others == ["+00:00", "READ-COMMITTED", "utf8mb4"]

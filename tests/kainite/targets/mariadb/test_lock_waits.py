@@ -11,12 +11,8 @@ from kainite.base.errors import TargetUnavailableError
 from kainite.targets.lock_waits import read_lock_waits
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.lock_waits import question
+from support.mariadb_server import WAITING_FOR_ROWS
 from support.waiting import eventually
-
-WAITING = (
-    "SELECT CAST(variable_value AS integer) FROM information_schema.global_status"
-    " WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
-)
 
 
 def rows(connection: pymysql.connections.Connection, sql: str) -> tuple[tuple[object, ...], ...]:
@@ -34,7 +30,7 @@ def test_who_has_locked_the_row_that_a_session_waits_for(mariadb: str) -> None:
     thread = threading.Thread(target=waiter.query, args=("UPDATE item SET v = 'mine' WHERE id = 1",))
     thread.start()
     try:
-        eventually(lambda: rows(setup, WAITING) == ((1,),))
+        eventually(lambda: rows(setup, WAITING_FOR_ROWS) == ((1,),))
         found = read_lock_waits(mariadb)  # asked once: the server repeats an old answer to who asks too often
     finally:
         holder.rollback()

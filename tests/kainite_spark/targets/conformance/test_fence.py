@@ -18,6 +18,7 @@ from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.mariadb import session as mariadb
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.postgresql import session as postgresql
+from support.mariadb_server import WAITING_FOR_ROWS
 from support.stores import DATABASES, Store, Stores
 from support.waiting import eventually
 
@@ -202,9 +203,7 @@ def held_row(store: Store) -> Any:
 
 WAITING = {
     "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
-    # Not innodb_trx: it shows an old state as long as somebody asks ten times a second.
-    "mariadb": "SELECT CAST(variable_value AS integer) FROM information_schema.global_status"
-    " WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'",
+    "mariadb": WAITING_FOR_ROWS,
 }
 
 

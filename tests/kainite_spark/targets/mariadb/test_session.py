@@ -14,6 +14,7 @@ from kainite.base.errors import TargetBusyError, TargetError, TargetInterruptedE
 from kainite.targets.mariadb.connection import connect
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.mariadb import session
+from support.mariadb_server import WAITING_FOR_ROWS
 from support.stores import Database, Store, Stores
 
 DDL = "CREATE TABLE item (id bigint PRIMARY KEY, v integer, t varchar(20))"
@@ -69,12 +70,7 @@ def test_a_deadlock_is_no_refusal(stores: Stores, store: Store, monkeypatch: pyt
 
         thread = threading.Thread(target=apply)
         thread.start()
-        # Not innodb_trx: it shows an old state as long as somebody asks ten times a second.
-        waiting = (
-            "SELECT CAST(variable_value AS integer) FROM information_schema.global_status"
-            " WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
-        )
-        while store.database.rows(waiting) != [(1,)]:
+        while store.database.rows(WAITING_FOR_ROWS) != [(1,)]:
             assert thread.is_alive()
         try:
             other.query("UPDATE item SET v = 5 WHERE id = 1")
