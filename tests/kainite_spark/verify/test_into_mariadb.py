@@ -21,6 +21,7 @@ import pytest
 from kainite.capture.mysql import same_place, snapshot_tables
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.mariadb_types import mariadb_type
 from kainite.replicate.verify_report import ShownValues, VerifyReport
 from kainite_spark.verify.row_compare import RowCompareSource
 from support.binlog_loading import Following, binlog_loading, following
@@ -489,3 +490,13 @@ def test_a_comparison_that_is_frozen_at_the_point_holds_the_apply_job_for_second
             eventually(lambda: world.in_target("SELECT name FROM customer WHERE id = 1") == [("later",)], 60)
             os.kill(child.pid, signal.SIGCONT)
             assert child.communicate(timeout=120)[0] == "equal\n"
+
+
+def test_a_row_whose_key_is_padded_in_the_source_is_found_by_changes(request: pytest.FixtureRequest) -> None:
+    ours = ["CREATE TABLE padded (k char(5) PRIMARY KEY, v int)"]
+    theirs = [f"CREATE TABLE padded (k {mariadb_type('character(5)', keyed=True)} PRIMARY KEY, v INT)"]
+    with from_postgresql(request, ours, theirs) as world:
+        world.in_source("INSERT INTO padded VALUES ('a', 1), ('b', 1), ('cdefg', 1)")
+        world.in_source("UPDATE padded SET v = 2", "DELETE FROM padded WHERE k = 'b'")
+        assert (world.compared(only=["padded"]).verdict, world.stuck()) == ("equal", [])
+        assert world.in_target("SELECT k, v FROM padded ORDER BY k") == [("a", 2), ("cdefg", 2)]
