@@ -266,8 +266,9 @@ def test_rows_whose_key_the_source_does_not_find_by_a_text_are_not_repaired(ours
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [
-    ("integer", "int(11)"), ("numeric(9,3)", "decimal(9,3)"), ("real", "float"), ("real", "double"), ("text", "varchar(9)"),
-    ("double precision", "double"), ("date", "datetime"), ("timestamp(3) with time zone", "datetime(3)"),
+    ("integer", "int(11)"), ("numeric(9,3)", "decimal(9,3)"), ("real", "float"), ("real", "double"),
+    ("text", "varchar(9)"), ("double precision", "double"), ("date", "datetime"),
+    ("timestamp(3) with time zone", "datetime(3)"),
     ("timestamp without time zone", "date"), ("time without time zone", "time(6)"), ("uuid", "uuid"), ("inet", "inet6"),
     ("bytea", "varbinary(9)"), ("character(9)", "char(9)"), ("character(9)", "varchar(9)"), ("jsonb", "varchar(99)"),
 ])  # fmt: skip

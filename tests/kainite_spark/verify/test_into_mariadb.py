@@ -122,7 +122,8 @@ Pairs: TypeAlias = Sequence[tuple[str, str, Sequence[str]]]
 OF_POSTGRESQL: Final[Pairs] = (
     ("bigint", "BIGINT", ["-9223372036854775808", "0"]), ("oid", "INT UNSIGNED", ["4294967295"]),
     ("smallint", "SMALLINT", ["-32768"]), ("boolean", "BOOLEAN", ["true", "false"]), ("boolean", "TEXT", ["true"]),
-    ("boolean", "BIT(1)", ["true", "false"]), ("numeric(38,10)", "DECIMAL(38,10)",
+    ("boolean", "BIT(1)", ["true", "false"]), ("boolean", "BIT(8)", ["true", "false"]),
+    ("numeric(38,10)", "DECIMAL(38,10)",
      ["-12345678901234567890.0123456789", "0", "1.5"]), ("numeric", "DECIMAL(65,30)", ["0.1", "1.50"]),
     ("numeric", "DOUBLE", ["0.1", "1e30"]), ("numeric", "LONGTEXT", ["0.10"]), ("int", "DECIMAL(12,2)", ["-7"]),
     ("real", "FLOAT", ["0.1", "1e38", "'-0'", "16777217", "123456789", "'1.17549435e-38'"]),
