@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,14 @@ import psycopg
 import pytest
 
 from kainite import settings
-from kainite.base.errors import LogRequestError, SettingsError, SparkUnavailableError, StoppedError, TargetError
+from kainite.base.errors import (
+    LogRequestError,
+    SettingsError,
+    SourceError,
+    SparkUnavailableError,
+    StoppedError,
+    TargetError,
+)
 from kainite.capture.mysql import same_place
 from kainite.capture.mysql.command import PROGRAM as BINLOG_PROGRAM
 from kainite.capture.mysql.snapshot_tables import SnapshotColumn, SnapshotTable
@@ -235,14 +243,38 @@ def test_a_mariadb_target_is_compared_repaired_and_its_result_kept(
         assert status.verified == told
 
 
-def test_rows_whose_key_the_source_does_not_find_by_a_text_are_not_repaired() -> None:
-    table = ReplicaTable("public", "t", "t", (ReplicaColumn("b", "boolean"),), ("b",), "d", 0, ())
-    theirs = SnapshotTable("t", (SnapshotColumn("b", "tinyint", "tinyint(1)", False, "", ""),), ("b",), 0, 0)
-    pair = paired_rows("public.t", PostgresRows(table), MariadbRows(theirs, ("TRUE",)), kind_into_mariadb)
+def read_by_key(ours: str, theirs: str) -> None:
+    """Reads a row for a repair, by a key of a type in the source and of one in the target; no source answers."""
+    table = ReplicaTable("public", "t", "t", (ReplicaColumn("k", ours),), ("k",), "d", 0, ())
+    kind = theirs.partition("(")[0]
+    its = SnapshotTable("t", (SnapshotColumn("k", kind, theirs, False, "", ""),), ("k",), 0, 0)
+    pair = paired_rows("public.t", PostgresRows(table), MariadbRows(its, ("TRUE",)), kind_into_mariadb)
     assert isinstance(pair, PairedRows)
-    row = RowReport("public.t", {"b": "1"}, RowDifference.CHANGED, Explanation.NONE, 1, (), (), ())
-    with pytest.raises(LogRequestError, match=r"public\.t: rows whose key has bits or truth values \(b\)"):
-        read_deltas("postgresql://nobody@127.0.0.1:1/x", "", {"public.t": alone(pair)}, [row], {"public.t": pair})
+    row = RowReport("public.t", {"k": "1"}, RowDifference.CHANGED, Explanation.NONE, 1, (), (), ())
+    read_deltas("postgresql://nobody@127.0.0.1:1/x", "", {"public.t": alone(pair)}, [row], {"public.t": pair})
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [
+    ("boolean", "tinyint(1)"), ("boolean", "varchar(5)"), ("bit(4)", "bit(4)"), ("text", "char(9)"),
+    ("character varying(9)", "char(9)"), ("text", "varbinary(9)"), ("bytea", "binary(4)"), ("text", "uuid"),
+    ("text", "int(11)"), ("text", "datetime(6)"), ("text", "date"), ("text", "inet6"), ("text", "double"),
+])  # fmt: skip
+def test_rows_whose_key_the_source_does_not_find_by_a_text_are_not_repaired(ours: str, theirs: str) -> None:
+    told = rf"public\.t: rows are not repaired whose key .* by its text in the target \(k: {re.escape(ours)}\)"
+    with pytest.raises(LogRequestError, match=told):
+        read_by_key(ours, theirs)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [
+    ("integer", "int(11)"), ("numeric(9,3)", "decimal(9,3)"), ("real", "float"), ("real", "double"),
+    ("text", "varchar(9)"), ("double precision", "double"), ("date", "datetime"),
+    ("timestamp(3) with time zone", "datetime(3)"),
+    ("timestamp without time zone", "date"), ("time without time zone", "time(6)"), ("uuid", "uuid"), ("inet", "inet6"),
+    ("bytea", "varbinary(9)"), ("character(9)", "char(9)"), ("character(9)", "varchar(9)"), ("jsonb", "varchar(99)"),
+])  # fmt: skip
+def test_a_row_is_looked_for_by_a_key_that_the_source_finds_by_its_text(ours: str, theirs: str) -> None:
+    with pytest.raises(SourceError):
+        read_by_key(ours, theirs)
 
 
 def test_a_comparison_that_is_stopped_has_no_result(source: SourceSlot, postgres: str, tmp_path: Path) -> None:

@@ -8,14 +8,18 @@ without a gap (:mod:`kainite.capture.mysql.taken_options`), and the target as of
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kainite.base.errors import SourceError
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_point import offset_of
 from kainite.replicate.findings import CheckFinding, warning, wrong
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_target import LoadSession, load_in, tables_in
+from kainite.replicate.load_target import load_in, tables_in
 from kainite.replicate.table_ledger import OwnLoadState
+
+if TYPE_CHECKING:
+    from kainite.replicate.load_target import LoadSession
 
 
 def gaps_of(ends: BinlogEnds, connection: LoadSession) -> Iterator[CheckFinding]:

@@ -17,7 +17,7 @@ any, and a date or a moment                without zeros at the end of the fract
 any, and ``TIME``                          without zeros at the end of the fraction
 any, and ``VARBINARY`` or a blob           the bytes in hexadecimal; those of a text are UTF-8
 any, and ``BINARY``                        the same without zero bytes at the end, which the server adds
-``bit(n)`` or ``BIT``, and ``BIT``         without zeros in front, which the server adds
+bits or a truth value, and ``BIT``         without zeros in front, which the server adds
 any, and ``UUID``                          its 32 digits
 an address, and ``INET4`` or ``INET6``     as Python spells it
 =========================================  ===========================================================================
@@ -68,5 +68,5 @@ def kind_into_mariadb(source: str, target: str) -> TextKind:
     if target in _BYTES:
         return TextKind.BYTES
     if target == "bit":
-        return TextKind.BITS if name == "bit" else TextKind.AS_IT_IS
+        return TextKind.BITS if name in ("bit", "boolean") else TextKind.AS_IT_IS
     return _OTHERS.get(target, TextKind.AS_IT_IS)

@@ -29,6 +29,19 @@ from kainite.uow.signature import Signatures
 MOST_ROWS: Final = 10_000
 """Rows that are repaired at most: beyond that a table is better loaded anew, and a unit would not fit a request."""
 
+_FOUND: Final[Mapping[TextKind, tuple[str, ...]]] = {
+    TextKind.PADDED: ("character(", "bpchar"),
+    TextKind.NUMBER: ("smallint", "integer", "bigint", "numeric", "real", "double precision", "oid"),
+    TextKind.SINGLE: ("real",),
+    TextKind.DOUBLE: ("real", "double precision"),
+    TextKind.DAY: ("date", "timestamp"),
+    TextKind.MOMENT: ("date", "timestamp", "time", "interval"),
+    TextKind.BYTES: ("bytea",),
+    TextKind.ADDRESS: ("inet",),
+    TextKind.UUID: ("uuid",),
+}
+"""What PostgreSQL's types begin with to which a value is equal whose text was changed in such a way."""
+
 _SETTINGS: Final = f"""
     SELECT {as_local_settings()}, set_config('search_path', '', true), set_config('statement_timeout', '0', true)"""
 
@@ -123,16 +136,25 @@ def _present(
 def _check_keys(pairs: Iterable[PairedRows]) -> None:
     """Refuses tables whose keys have texts, as both sides spell them, by which PostgreSQL does not find a row.
 
+    A row that is not found would be taken for one that the source lacks, and be deleted in the target.
+
     Raises:
-        LogRequestError: a key has bits or a truth value.
+        LogRequestError: a key has such texts.
     """
     for pair in pairs:
         kinds, types = dict(zip(pair.columns, pair.kinds, strict=True)), pair.source.types
-        odd = [name for name in pair.key_columns if kinds[name] is TextKind.BITS or types[name] == "boolean"]
+        odd = [f"{name}: {types[name]}" for name in pair.key_columns if not _finds(types[name], kinds[name])]
         if odd:
             raise LogRequestError(
-                f"{pair.name}: rows whose key has bits or truth values ({', '.join(odd)}) are not repaired"
+                f"{pair.name}: rows are not repaired whose key the source does not find by its text in the target"
+                f" ({', '.join(odd)}): load the table anew (kainite replicate reload), or repair other tables alone"
+                " (--table)"
             )
+
+
+def _finds(kind: str, text: TextKind) -> bool:
+    """Tells whether each value of a type of PostgreSQL is equal to the text that both sides compare."""
+    return kind != "boolean" if text is TextKind.AS_IT_IS else kind.startswith(_FOUND.get(text, ()))
 
 
 def _key(pair: PairedRows, texts: Mapping[str, str | None]) -> dict[str, str | None]:

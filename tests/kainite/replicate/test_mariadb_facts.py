@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from kainite import settings
@@ -14,6 +15,7 @@ from kainite.replicate.asked_target import asking, giving_up
 from kainite.replicate.ledger import CopyStep, LoadStep
 from kainite.replicate.mariadb_facts import read_mariadb_replica
 from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
+from kainite.replicate.verify_ledger import NO_OUTCOME, VerifyLedger
 from kainite.targets.mariadb.address import server_of
 from kainite.targets.mariadb.rows import rows_of
 from kainite.verdict.facts import ReplicaFacts
@@ -58,6 +60,17 @@ def test_a_load_is_told_from_its_beginning_to_its_cut_over(mariadb: str, tmp_pat
         assert [one.level for one in replica_checks(ask())] == [Level.OK]
         made.cut_over(lambda _: None)
         assert ask().load == "cut over"
+
+
+def test_comparisons_of_a_target_that_was_filled_by_hand_are_told(mariadb: str) -> None:
+    with mariadb_session(mariadb) as connection:
+        compared = VerifyLedger(connection, LOG)
+        compared.begin()
+        compared.note(replace(NO_OUTCOME, ended_at="2026-01-01T00:00:00+00:00", verdict="different", different=3))
+        compared.note_repeated(60.0, "away")
+    found = read_mariadb_replica(mariadb, LOG)
+    assert (found.load, found.verdict, found.different, found.trouble) == ("", "different", 3, "away")
+    assert Level.DEGRADED in {check.level for check in replica_checks(found)}
 
 
 def test_a_role_of_an_apply_job_alone_needs_no_other_right(mariadb: str, mariadb_server: str) -> None:

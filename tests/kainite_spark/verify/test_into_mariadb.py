@@ -21,6 +21,7 @@ import pytest
 from kainite.capture.mysql import same_place, snapshot_tables
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.mariadb_types import mariadb_type
 from kainite.replicate.verify_report import ShownValues, VerifyReport
 from kainite_spark.verify.row_compare import RowCompareSource
 from support.binlog_loading import Following, binlog_loading, following
@@ -121,7 +122,8 @@ Pairs: TypeAlias = Sequence[tuple[str, str, Sequence[str]]]
 OF_POSTGRESQL: Final[Pairs] = (
     ("bigint", "BIGINT", ["-9223372036854775808", "0"]), ("oid", "INT UNSIGNED", ["4294967295"]),
     ("smallint", "SMALLINT", ["-32768"]), ("boolean", "BOOLEAN", ["true", "false"]), ("boolean", "TEXT", ["true"]),
-    ("boolean", "BIT(1)", ["true", "false"]), ("numeric(38,10)", "DECIMAL(38,10)",
+    ("boolean", "BIT(1)", ["true", "false"]), ("boolean", "BIT(8)", ["true", "false"]),
+    ("numeric(38,10)", "DECIMAL(38,10)",
      ["-12345678901234567890.0123456789", "0", "1.5"]), ("numeric", "DECIMAL(65,30)", ["0.1", "1.50"]),
     ("numeric", "DOUBLE", ["0.1", "1e30"]), ("numeric", "LONGTEXT", ["0.10"]), ("int", "DECIMAL(12,2)", ["-7"]),
     ("real", "FLOAT", ["0.1", "1e38", "'-0'", "16777217", "123456789", "'1.17549435e-38'"]),
@@ -489,3 +491,13 @@ def test_a_comparison_that_is_frozen_at_the_point_holds_the_apply_job_for_second
             eventually(lambda: world.in_target("SELECT name FROM customer WHERE id = 1") == [("later",)], 60)
             os.kill(child.pid, signal.SIGCONT)
             assert child.communicate(timeout=120)[0] == "equal\n"
+
+
+def test_a_row_whose_key_is_padded_in_the_source_is_found_by_changes(request: pytest.FixtureRequest) -> None:
+    ours = ["CREATE TABLE padded (k char(5) PRIMARY KEY, v int)"]
+    theirs = [f"CREATE TABLE padded (k {mariadb_type('character(5)', keyed=True)} PRIMARY KEY, v INT)"]
+    with from_postgresql(request, ours, theirs) as world:
+        world.in_source("INSERT INTO padded VALUES ('a', 1), ('b', 1), ('cdefg', 1)")
+        world.in_source("UPDATE padded SET v = 2", "DELETE FROM padded WHERE k = 'b'")
+        assert (world.compared(only=["padded"]).verdict, world.stuck()) == ("equal", [])
+        assert world.in_target("SELECT k, v FROM padded ORDER BY k") == [("a", 2), ("cdefg", 2)]

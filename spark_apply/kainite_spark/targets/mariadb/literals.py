@@ -32,6 +32,7 @@ _NO_DAY: Final = re.compile(r"\d{4}-(?:00-\d\d|\d\d-00)")
 """A date without a month or a day, which no other database has: a key cannot have it, other columns can."""
 _BITS: Final = re.compile("[01]{1,64}")
 _FIXED: Final = re.compile(r"binary\((\d+)\)", re.IGNORECASE)
+_PADDED: Final = re.compile(r"char\(", re.IGNORECASE)
 _MOST_DIGITS: Final = 100
 """Digits on each side of the point; a decimal column has 65 at most."""
 
@@ -80,7 +81,9 @@ def _other(column: Column, value: Json) -> str:
     if isinstance(value, dict | list):
         return quoted_text(_dumps(value))
     if is_text(column.type) or column.family is TypeFamily.DOCUMENT:
-        return quoted_text(value if isinstance(value, str) else _dumps(value))
+        text = value if isinstance(value, str) else _dumps(value)
+        # The server stores no spaces at the end of a CHAR; NO PAD collations would not find it by them.
+        return quoted_text(text.rstrip(" ") if _PADDED.match(column.type) else text)
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, float) and not math.isfinite(value):

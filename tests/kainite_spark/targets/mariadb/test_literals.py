@@ -114,6 +114,8 @@ def column(kind: str, family: TypeFamily = TypeFamily.OPAQUE, *, nullable: bool 
     [
         (column("varchar(9)", TypeFamily.TEXT), 5, "'5'"),
         (column("varchar(9)"), True, "'true'"),
+        (column("varchar(9)", TypeFamily.TEXT), "a ", "'a '"),
+        (column("char(9)", TypeFamily.TEXT), " a  ", "' a'"),
         (column("text"), {"a": 2**70}, "'{\"a\": 1180591620717411303424}'"),
         (column("int(11)", TypeFamily.INTEGER), " 05 ", "5"),
         (column("int(11)", TypeFamily.INTEGER), True, "1"),
