@@ -18,6 +18,7 @@ APPLY_LEDGER = "kainite_spark.targets.mariadb.ledger"
 CLAIMS_TESTS = "tests/kainite_spark/targets/mariadb/test_claims.py"
 TABLE_TESTS = "tests/kainite/replicate/test_mariadb_table_load.py"
 KEYS_TESTS = "tests/kainite/replicate/test_mariadb_foreign_keys.py"
+KEYS_LOCK_TESTS = "tests/kainite/replicate/test_mariadb_foreign_keys_lock.py"
 GIVING_UP_TESTS = "tests/kainite/replicate/test_mariadb_giving_up.py"
 
 
@@ -91,7 +92,7 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("MariaDB: a note of a foreign key that is off again stays", "kainite.replicate.mariadb_foreign_keys:_is_there",
          answering(True), f"{KEYS_TESTS}::test_a_load_that_takes_a_foreign_key_off_meanwhile_keeps_its_note"),
     _off("MariaDB: one makes or drops foreign keys at a time", f"{TABLE_LEDGER}:foreign_keys_lock",
-         _of_its_own, f"{KEYS_TESTS}::test_one_makes_or_drops_foreign_keys_at_a_time"),
+         _of_its_own, f"{KEYS_LOCK_TESTS}::test_one_makes_or_drops_foreign_keys_at_a_time"),
     _off("MariaDB: what a load has begun to hold is not dropped", "kainite.replicate.mariadb_giving_up:IS_GIVEN_UP",
          _without("AND state = 'given up'"),
          f"{GIVING_UP_TESTS}::test_a_load_that_has_begun_keeps_what_it_holds"),
