@@ -91,6 +91,6 @@ def check_emptied(configured: Settings, catalogue: Catalogue, tables: Iterable[T
     shared = {(table.schema, table.bare_name) for name, table in catalogue.tables.items() if name not in own}
     if both := [".".join(place) for place in tables if place in shared]:
         raise CatalogueError(
-            f"{some_names(both)} is named in targetSharedTables, and a load empties its tables: rows that other logs have"
-            " written would be lost. Copy its rows by hand, and have the source not publish it to a log that is loaded"
+            f"{some_names(both)} is named in targetSharedTables, and a load empties its tables: rows that other logs"
+            " have written would be lost. Copy its rows by hand, and load without it"
         )

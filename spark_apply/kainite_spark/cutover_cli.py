@@ -111,9 +111,12 @@ def _look(configured: Settings, source: CutOverSource) -> Iterator[CheckFinding]
         else:
             yield fine("target", "it is live")
             if off := status.foreign_keys:
-                yield warning("foreign keys", f"off since a table was loaded by itself: {some_names(off)}; they are made"
-                              " before the cut-over, as far as the target takes them",
-                              f"kainite replicate load -p {configured.path} makes them, or tells what is in the way")
+                yield warning(
+                    "foreign keys",
+                    f"off since a table was loaded by itself: {some_names(off)}; they are made"
+                    " before the cut-over, as far as the target takes them",
+                    f"kainite replicate load -p {configured.path} makes them, or tells what is in the way",
+                )
     if stuck := stuck_units(_store(configured), configured.log.partition):
         yield wrong("units", f"not applied before a person decides: {some_names(stuck)}",
                     f"kainite uow retry, or discard, -p {configured.path}")  # fmt: skip

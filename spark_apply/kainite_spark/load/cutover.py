@@ -134,7 +134,9 @@ class CutOver:
                 triggers = ledger.cut_over(partial(_last, watch, log_partition))
             still_off = () if not isinstance(connection, psycopg.Connection) else switched_off(connection)
         shown = self.source.shown(position)
-        return CutOverDone(shown, tuple(sequences), tuple(map(str, triggers)), tuple(map(str, still_off)), tuple(refused))
+        return CutOverDone(
+            shown, tuple(sequences), tuple(map(str, triggers)), tuple(map(str, still_off)), tuple(refused)
+        )
 
     def _applied(self, watch: SourceWatch) -> int | None:
         """Waits until all that has committed is applied; returns the place up to which it is, None where stopped."""

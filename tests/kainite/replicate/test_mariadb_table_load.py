@@ -59,8 +59,8 @@ def execute(target: pymysql.connections.Connection, *statements: str) -> None:
 
 
 def foreign_keys(target: pymysql.connections.Connection) -> list[str]:
-    there = "SELECT constraint_name FROM information_schema.referential_constraints WHERE constraint_schema = DATABASE()"
-    return [name for (name,) in rows_of(target, f"{there} ORDER BY 1")]
+    there = "FROM information_schema.referential_constraints WHERE constraint_schema = DATABASE()"
+    return [name for (name,) in rows_of(target, f"SELECT constraint_name {there} ORDER BY 1")]
 
 
 def hold(target: pymysql.connections.Connection, *pieces: tuple[int, bool, bytes]) -> None:
