@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
-from kainite.base.errors import KainiteError
+from kainite.base.errors import CatalogueError, KainiteError
 from kainite.log.contract import LogStore
+from kainite.replicate.findings import some_names
 from kainite.settings import Settings
 from kainite.settings.targets import has_one_job, is_atomic
 from kainite.uow.catalogue.several import catalogue_of
@@ -23,6 +25,9 @@ from kainite_spark.targets.hooks_report import target_url
 from kainite_spark.targets.log_tables import LogTables, log_tables
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.together.opening import open_together
+
+if TYPE_CHECKING:  # whose module needs PostgreSQL's driver
+    from kainite.replicate.tables import TableName
 
 
 @contextlib.contextmanager
@@ -72,3 +77,23 @@ def tables_taken(configured: Settings, catalogue: Catalogue | None) -> LogTables
     """Returns which tables of the target the log takes; raises CatalogueError for a shared one that is not there."""
     shared = configured.apply.shared_tables
     return log_tables(configured.log.name, ledger_of(configured), catalogue or Catalogue({}), shared)
+
+
+def check_emptied(configured: Settings, catalogue: Catalogue, tables: Iterable[TableName]) -> None:
+    """Checks that other logs write none of the tables that a load empties.
+
+    Args:
+        configured: the settings.
+        catalogue: the target's tables.
+        tables: schemas and names of those that are loaded.
+
+    Raises:
+        CatalogueError: ``targetSharedTables`` names one.
+    """
+    own = tables_taken(configured, catalogue).tables
+    shared = {(table.schema, table.bare_name) for name, table in catalogue.tables.items() if name not in own}
+    if both := [".".join(place) for place in tables if place in shared]:
+        raise CatalogueError(
+            f"{some_names(both)} is named in targetSharedTables, and a load empties its tables: rows that other logs"
+            " have written would be lost. Copy its rows by hand, and load without it"
+        )

@@ -20,7 +20,7 @@ from kainite.replicate.any_ends import any_ends_of
 from kainite.replicate.applied_point import LogStanding, read_standing, stuck_units
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import LoadEnds, is_mariadb
-from kainite.replicate.findings import CheckFinding, fine, is_ready, some_names, wrong
+from kainite.replicate.findings import CheckFinding, fine, is_ready, some_names, warning, wrong
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_target import driven_ledger, load_in, load_session, status_in
 from kainite.replicate.mariadb_load_ledger import mariadb_session
@@ -106,10 +106,17 @@ def _look(configured: Settings, source: CutOverSource) -> Iterator[CheckFinding]
         load = load_in(target, source.ends.log_partition)
         if load is None or load.state is not LoadState.LIVE:
             yield wrong("target", "it is not live", f"kainite replicate load -p {configured.path}")
-        elif not status_in(target, source.ends.log_partition).consistent:
+        elif not (status := status_in(target, source.ends.log_partition)).consistent:
             yield wrong("target", "tables are not live yet", f"kainite replicate status -p {configured.path}")
         else:
             yield fine("target", "it is live")
+            if off := status.foreign_keys:
+                yield warning(
+                    "foreign keys",
+                    f"off since a table was loaded by itself: {some_names(off)}; they are made"
+                    " before the cut-over, as far as the target takes them",
+                    f"kainite replicate load -p {configured.path} makes them, or tells what is in the way",
+                )
     if stuck := stuck_units(_store(configured), configured.log.partition):
         yield wrong("units", f"not applied before a person decides: {some_names(stuck)}",
                     f"kainite uow retry, or discard, -p {configured.path}")  # fmt: skip
@@ -193,6 +200,7 @@ def _text(done: CutOverDone, source: CutOverSource, lacking: Sequence[str]) -> s
         f"{len(done.sequences)} sequences were set, {len(done.triggers)} triggers and rules switched on",
         *(f"on: {trigger}" for trigger in done.triggers),
         *(f"still off, for another log's apply job: {trigger}" for trigger in done.still_off),
+        *(f"foreign key refused by the target: {refused}" for refused in done.foreign_keys),
         *(f"the target lacks the source's trigger {trigger}" for trigger in lacking),
         "the target may be written. End kainite extract, run and apply of this file"
         + (f", then on the source: {source.farewell}" if source.farewell else ""),

@@ -40,7 +40,7 @@ from kainite.replicate.verify_report import summary_of
 from kainite.settings import Settings
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.cli import stopping
-from kainite_spark.configured_target import tables_taken
+from kainite_spark.configured_target import check_emptied, tables_taken
 from kainite_spark.cutover_cli import cutover
 from kainite_spark.driver.patience import at_the_start
 from kainite_spark.load.findings_table import print_findings
@@ -219,6 +219,7 @@ def _load(
         load_session(ends.target, "kainite load driver") as connection,
     ):
         job = LoadJob(source, connection, runner, catalogue, stop, LoadProgress(ends, tell).look)
+        job.check_emptied = partial(check_emptied, configured, found)
         if anew:
             job.take_over = partial(_take_over, configured, ends, connection, stop)
         job.run(anew=anew)

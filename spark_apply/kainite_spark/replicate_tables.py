@@ -27,8 +27,9 @@ from kainite.replicate.new_table import making, publish, source_table
 from kainite.replicate.status import TableState
 from kainite.replicate.tables import TableName
 from kainite.settings import Settings
+from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.cli import stopping
-from kainite_spark.configured_target import tables_taken
+from kainite_spark.configured_target import check_emptied, tables_taken
 from kainite_spark.load.catch_up import CatchingUp
 from kainite_spark.load.rounds import make_foreign_keys
 from kainite_spark.load.table_job import TableLoadJob
@@ -135,6 +136,7 @@ def _run(names: Sequence[str], properties: Path, *, adds: bool, anew: bool, as_j
     with load_session(ends.target, "kainite replicate") as target:
         for work in works:
             _check(target, ends.log_partition, work, adds=adds)
+    check_emptied(configured, _prepared(configured, ends), [work.table for work in works])
     stop = threading.Event()
     failed: list[str] = []
     try:
@@ -180,10 +182,20 @@ def _load(
 def _made(configured: Settings, ends: LoadEnds, work: _TableWork) -> None:
     """Publishes a table, and sees to the triggers that may fire in the target."""
     work.publish()
+    _prepared(configured, ends)
+
+
+def _prepared(configured: Settings, ends: LoadEnds) -> Catalogue:
+    """Takes the target's tables for the log, and sees to their triggers; returns the tables.
+
+    Raises:
+        CatalogueError: another log writes one of them, or a trigger may not fire.
+    """
     catalogue = preparation.target_catalogue(configured, ends)
     with closing(open_target(ends.target, catalogue, apply=configured.apply)) as target:
         target.prepare(ends.log_partition, catalogue)
         target.take_tables(tables_taken(configured, catalogue))
+    return catalogue
 
 
 def _session(configured: Settings, ends: LoadEnds) -> CatchingUp:

@@ -13,7 +13,7 @@ from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
 from support.live_binlog import live_binlog
-from support.live_mariadb import live_from_mariadb
+from support.live_mariadb import FOREIGN_KEYS, live_from_mariadb
 from support.live_replica import DRIFT, LiveReplica
 from support.mariadb_source import source_database
 from support.postgresql_source import source
@@ -112,3 +112,32 @@ def test_tables_of_mariadb_are_loaded_again_into_mariadb(
             code, told = kainite(*words, "-p", file)
             assert code == 1
             assert said in told
+
+
+def test_a_table_that_another_log_writes_is_refused_before_anything_is_changed(
+    mariadb_source_server: str, mariadb_server: str, tmp_path: Path
+) -> None:
+    with (
+        source_database(mariadb_source_server) as url,
+        live_from_mariadb(url, mariadb_server, tmp_path) as live,
+    ):
+        path = file_of(live, tmp_path)
+        live.loading.in_target("INSERT INTO kainite_log_table VALUES ('public.entry', 'other/0', 'other/0')"
+                               " ON DUPLICATE KEY UPDATE log = 'other/0'")  # fmt: skip
+        code, told = kainite("reload", "entry", "-p", str(path))
+        assert code == 1
+        assert "public.entry of the target is written by the log other/0" in told
+        assert live.state("entry") == "live"
+        live.loading.in_target("DELETE FROM kainite_log_table")
+        with path.open("a") as file:
+            file.write("targetSharedTables = entry\n")
+        before = live.loading.in_target("SELECT COUNT(*) FROM entry")
+        live.loading.in_target("SET SESSION foreign_key_checks = 0; INSERT INTO entry VALUES (4711, 1, 1)")
+        for words in (("reload", "entry"), ("load", "--anew")):
+            code, told = kainite(*words, "-p", str(path))
+            assert code == 1
+            assert "public.entry is named in targetSharedTables" in told
+        assert live.loading.in_target("SELECT COUNT(*) FROM entry") == [(before[0][0] + 1,)]
+        assert live.state("entry") == "live"
+        assert live.loading.in_target(FOREIGN_KEYS) == [("entry_giver",)]
+        assert live.loading.status().consistent

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from simulation.mutation import Instead, Mutation, answering, value
@@ -18,6 +20,7 @@ APPLY_LEDGER = "kainite_spark.targets.mariadb.ledger"
 CLAIMS_TESTS = "tests/kainite_spark/targets/mariadb/test_claims.py"
 TABLE_TESTS = "tests/kainite/replicate/test_mariadb_table_load.py"
 KEYS_TESTS = "tests/kainite/replicate/test_mariadb_foreign_keys.py"
+KEYS_LOCK_TESTS = "tests/kainite/replicate/test_mariadb_foreign_keys_lock.py"
 GIVING_UP_TESTS = "tests/kainite/replicate/test_mariadb_giving_up.py"
 
 
@@ -39,6 +42,11 @@ def _of_its_own(original: Any) -> Any:
     """Gives each who asks another lock."""
     numbers = itertools.count()
     return lambda database, log: f"{original(database, log)} {next(numbers)}"
+
+
+@contextmanager
+def _unlocked(*_: object) -> Iterator[None]:
+    yield
 
 
 OFF: tuple[tuple[Mutation, str], ...] = (
@@ -91,7 +99,15 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("MariaDB: a note of a foreign key that is off again stays", "kainite.replicate.mariadb_foreign_keys:_is_there",
          answering(True), f"{KEYS_TESTS}::test_a_load_that_takes_a_foreign_key_off_meanwhile_keeps_its_note"),
     _off("MariaDB: one makes or drops foreign keys at a time", f"{TABLE_LEDGER}:foreign_keys_lock",
-         _of_its_own, f"{KEYS_TESTS}::test_one_makes_or_drops_foreign_keys_at_a_time"),
+         _of_its_own, f"{KEYS_LOCK_TESTS}::test_one_makes_or_drops_foreign_keys_at_a_time"),
+    _off("MariaDB: no cut-over while somebody drops foreign keys",
+         "kainite.replicate.mariadb_load_ledger:foreign_keys_alone", value(_unlocked),
+         f"{TABLE_TESTS}::test_a_target_is_not_cut_over_between_the_look_at_its_state_and_the_foreign_keys"),
+    _off("MariaDB: no cut-over with foreign keys off", f"{LEDGER}:CUT_OVER",
+         _without("k.cause IS NULL", "k.cause IS NULL AND k.child_name = ''"),
+         f"{TABLE_TESTS}::test_a_target_with_a_table_that_is_not_live_or_foreign_keys_that_are_off_is_not_cut_over"),
+    _off("MariaDB: a load that is refused gives foreign keys back", "kainite.replicate.mariadb_table_load:make_again",
+         answering([]), f"{TABLE_TESTS}::test_a_load_that_is_refused_behind_the_foreign_keys_gives_them_back"),
     _off("MariaDB: what a load has begun to hold is not dropped", "kainite.replicate.mariadb_giving_up:IS_GIVEN_UP",
          _without("AND state = 'given up'"),
          f"{GIVING_UP_TESTS}::test_a_load_that_has_begun_keeps_what_it_holds"),

@@ -238,7 +238,9 @@ FINISH: Final = """
 CUT_OVER: Final = """
     UPDATE kainite_load l SET state = 'cut over', cut_over_in = pg_current_xact_id()
     WHERE log_partition = %s AND state = 'live'
-      AND NOT EXISTS (SELECT FROM kainite_load_table t WHERE t.log_partition = l.log_partition AND t.state <> 'live')"""
+      AND NOT EXISTS (SELECT FROM kainite_load_table t WHERE t.log_partition = l.log_partition AND t.state <> 'live')
+      AND NOT EXISTS (SELECT FROM kainite_load_foreign_key k
+                      WHERE k.log_partition = l.log_partition AND k.cause IS NULL)"""
 
 IS_CUT_OVER: Final = "SELECT EXISTS (SELECT FROM kainite_load WHERE log_partition = %s AND state = 'cut over')"
 

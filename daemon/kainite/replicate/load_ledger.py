@@ -260,7 +260,7 @@ class LoadLedger:
             last: called in the transaction, when nobody applies any more; what it raises leaves the target live.
 
         Raises:
-            TargetFencedError: the target is not live.
+            TargetFencedError: the target is not live, or foreign keys are off and nobody has tried to make them.
         """
         with self.transaction():
             self._connection.execute(ledger.CLOSE_FENCE, (self._log, -1))

@@ -75,7 +75,7 @@ class DrivenLedger(Protocol):
                 target live.
 
         Raises:
-            TargetFencedError: the target is not live.
+            TargetFencedError: the target is not live, or foreign keys are off and nobody has tried to make them.
         """
 
     def make_live_again(self) -> CutOverUndone | None:

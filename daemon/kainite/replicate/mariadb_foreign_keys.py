@@ -7,17 +7,16 @@ by itself, and each function may be called again after a crash in its middle.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 import pymysql
 
-from kainite.base.errors import TargetUnavailableError
 from kainite.capture.mysql.snapshot_tables import backticked
 from kainite.replicate import mariadb_table_ledger as table_ledger
-from kainite.replicate.mariadb_ledger import GIVE_BACK, HOLDER, TAKE_STEP
+from kainite.replicate.mariadb_foreign_keys_lock import foreign_keys_alone
 from kainite.replicate.mariadb_load_ledger import sql_name
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.rows import line_of, rows_of
@@ -25,7 +24,6 @@ from kainite.targets.mariadb.rows import line_of, rows_of
 ORPHANS: Final = 5
 """Most rows without a parent that a cause names."""
 
-_DATABASE: Final = "SELECT DATABASE()"
 _CHECKED: Final = "SET SESSION foreign_key_checks = 1"
 _UNCHECKED: Final = "SET SESSION foreign_key_checks = 0"
 
@@ -104,30 +102,8 @@ class NotedForeignKey:
         )
 
 
-@contextmanager
-def foreign_keys_alone(connection: pymysql.connections.Connection, log_partition: str) -> Iterator[None]:
-    """Holds the lock of those who drop and make foreign keys; of this session, so no statement gives it back.
-
-    Raises:
-        TargetUnavailableError: somebody else holds it for long.
-    """
-    [(database,)] = rows_of(connection, _DATABASE)
-    name = table_ledger.foreign_keys_lock(str(database), log_partition)
-    if rows_of(connection, TAKE_STEP, name, table_ledger.FOREIGN_KEYS_WAIT_S)[0][0] != 1:
-        [(holder,)] = rows_of(connection, HOLDER, name)
-        raise TargetUnavailableError(
-            f"the target's session {holder} has dropped or made foreign keys for {table_ledger.FOREIGN_KEYS_WAIT_S} s:"
-            " start again when it has ended, or end it (KILL)"
-        )
-    try:
-        yield
-    finally:
-        with suppress(pymysql.Error):  # a session that is lost has given it back
-            rows_of(connection, GIVE_BACK, name)
-
-
 def take_off(connection: pymysql.connections.Connection, log_partition: str, table: TableName) -> list[str]:
-    """Notes the foreign keys of a table and to it, then drops them; inside :func:`foreign_keys_alone`.
+    """Notes the foreign keys of a table and to it, then drops them; inside :func:`.foreign_keys_alone`.
 
     Returns:
         Their names, as ``schema.table constraint``.

@@ -126,7 +126,8 @@ FINISH: Final = """
 CUT_OVER: Final = """
     UPDATE kainite_load l SET state = 'cut over', cut_over_in = %s WHERE log_partition = %s AND state = 'live'
       AND NOT EXISTS (SELECT 1 FROM kainite_load_table t WHERE t.log_partition = l.log_partition AND t.state <> 'live')
-    """
+      AND NOT EXISTS (SELECT 1 FROM kainite_load_foreign_key k
+                      WHERE k.log_partition = l.log_partition AND k.cause IS NULL)"""
 
 CUT_OVER_IN: Final = """
     SELECT cut_over_in FROM kainite_load WHERE log_partition = %s AND state = 'cut over' FOR UPDATE"""

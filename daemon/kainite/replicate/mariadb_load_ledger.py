@@ -18,6 +18,7 @@ from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate import mariadb_table_ledger as table_ledger
 from kainite.replicate.ledger import LoadState, LoadStep, encoded
 from kainite.replicate.load_ledger import WAS_CUT_OVER, CutOverUndone, FoundLoad, PlacedTable, source_name
+from kainite.replicate.mariadb_foreign_keys_lock import foreign_keys_alone
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.own_columns import check_mariadb_columns
@@ -212,9 +213,10 @@ class MariadbLoadLedger:
                 must not execute DDL, which would commit.
 
         Raises:
-            TargetFencedError: the target is not live.
+            TargetFencedError: the target is not live, or foreign keys are off and nobody has tried to make them.
+            TargetUnavailableError: somebody else drops or makes foreign keys for long.
         """
-        with self.transaction():
+        with foreign_keys_alone(self._connection, self._log), self.transaction():
             self._execute(ledger.CLOSE_FENCE, self._log, -1)
             done = last(self._connection)
             [[gtids]] = self._rows(ledger.BINLOG_GTIDS)

@@ -9,9 +9,11 @@ in the transaction that changes a state.
   back. They are made again when both tables are live, without a look at the rows (``foreign_key_checks = 0``, which is
   the only way that holds up no writer), and rows that lack their parent are searched for behind that, since from then
   on the server lets no other one in. The note goes when there is none (:mod:`~kainite.replicate.mariadb_foreign_keys`).
-  Who drops or makes foreign keys holds a lock of its session (:func:`foreign_keys_lock`) from the look at the tables'
-  states up to the statement, a load that begins up to *loading*: else one that is made again would be there while a
-  load runs.
+  Who drops or makes foreign keys holds a lock of its session (:mod:`~kainite.replicate.mariadb_foreign_keys_lock`)
+  from the look at the tables' states up to the statement, a load that begins from its look at the target's state up to
+  *loading*: else one that is made again would be there while a load runs. A cut-over holds it in its last transaction,
+  and refuses where a foreign key is noted that nobody has tried to make: no command would make it later. A load that is
+  refused behind the lock gives back what it has dropped.
 * **A table that is added** is made behind the transaction that sets *loading*: so the target never has it without
   holding its deltas.
 * **A table is emptied** between ``begin`` and ``plan``, while it is *loading* without a point, on the session that

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pymysql
@@ -17,7 +17,8 @@ from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate import mariadb_table_ledger as table_ledger
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.load_ledger import source_name
-from kainite.replicate.mariadb_foreign_keys import foreign_keys_alone, take_off
+from kainite.replicate.mariadb_foreign_keys import make_again, take_off
+from kainite.replicate.mariadb_foreign_keys_lock import foreign_keys_alone
 from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger
 from kainite.replicate.table_ledger import OwnLoadState, load_name
 from kainite.replicate.table_load import PIECES_AT_ONCE, HeldPiece, HeldUnit, OwnLoad, by_unit, next_places
@@ -74,8 +75,19 @@ class MariadbTableLoad:
             TargetUnavailableError: somebody else drops or makes foreign keys for long.
             pymysql.Error: a table was locked for long.
         """
-        self._check_live()
         with foreign_keys_alone(self._connection, self._log):
+            dropped = self._set_loading()
+            try:
+                make(self._connection)
+            except CatalogueError as error:  # the table's deltas are held by now
+                self.enter(OwnLoadState.FAILED, str(error))
+                raise
+            return [*dropped, *take_off(self._connection, self._log, self._table)]
+
+    def _set_loading(self) -> list[str]:
+        """Drops the foreign keys, then sets *loading*; gives them back where it could not. Returns their names."""
+        self._check_live()  # nobody cuts the target over from here on: that needs the lock of foreign keys, too
+        try:
             dropped = take_off(self._connection, self._log, self._table)
             with self.steps.alone():
                 self._execute(table_ledger.RAISE_VERSION, self._log)
@@ -84,12 +96,11 @@ class MariadbTableLoad:
                 self._execute(table_ledger.SET_LOADING, *self._place)
                 self._execute(table_ledger.FORGET_HELD, *self._place)
                 self._execute(ledger.FORGET_STEPS, self.name)
-            try:
-                make(self._connection)
-            except CatalogueError as error:  # the table's deltas are held by now
-                self.enter(OwnLoadState.FAILED, str(error))
-                raise
-            return [*dropped, *take_off(self._connection, self._log, self._table)]
+        except (CatalogueError, pymysql.Error):
+            with suppress(pymysql.Error):  # they stay noted: the next look makes them
+                make_again(self._connection, self._log)
+            raise
+        return dropped
 
     def plan(self, point: ConsistentPoint, steps: Iterable[LoadStep]) -> None:
         """Empties the table, then notes the point and the ranges.

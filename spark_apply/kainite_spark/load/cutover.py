@@ -2,7 +2,11 @@
 
 ::
 
-    source closed ─► watch from point P ─► marker M behind P ─► M applied, nothing left ─► sequences ─► last transaction
+    source closed ─► foreign keys ─► watch from point P ─► marker M behind P ─► M applied, nothing left ─► sequences
+                                                                                        ─► last transaction
+
+A driver of a single table that was killed may have left foreign keys off. They are made first, since from *cut over* on
+no load makes them; those that the target refuses are told. The last transaction refuses where one is off again.
 
 In the last transaction of the target the apply job is shut out, the source is looked at once more, the triggers that
 Kainite has switched off are switched on, and the state becomes *cut over*; all or nothing. In MariaDB no trigger is
@@ -22,7 +26,8 @@ Invariants:
 =====================================  =================================================================================
 killed                                 then
 =====================================  =================================================================================
-before the sequences                   nothing has changed; a marker is a unit without changes, the watch ends with it
+before the sequences                   foreign keys are made that were off; nothing else has changed: a marker is a unit
+                                       without changes, the watch ends with it
 between sequences and the last         sequences and counters of the target are ahead, which does no harm: they are set
 transaction                            again
 in the last transaction                it is rolled back, or it has committed and the target is cut over
@@ -46,7 +51,7 @@ from kainite.base.errors import TargetError
 from kainite.replicate.applied_point import LogStanding
 from kainite.replicate.findings import some_names
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_target import driven_ledger, load_session
+from kainite.replicate.load_target import driven_ledger, foreign_keys_made, load_session
 from kainite_spark.load.cutover_source import CutOverSource, SourceWatch
 from kainite_spark.targets.hooks import Hook
 from kainite_spark.targets.postgresql.hook_switch import switch_on, switched_off
@@ -78,12 +83,14 @@ class CutOverDone:
         sequences: the target's sequences that were set.
         triggers: the triggers and rules that were switched on.
         still_off: those that stay switched off for the apply job of another log.
+        foreign_keys: foreign keys of the target that it refuses, each with the cause.
     """
 
     position: str
     sequences: tuple[str, ...]
     triggers: tuple[str, ...]
     still_off: tuple[str, ...] = ()
+    foreign_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,8 @@ class CutOver:
             load = ledger.found()
             if load is None or load.state is not LoadState.LIVE:
                 raise TargetError("the target is not live, so it cannot be cut over: kainite replicate status")
+            ledger.create()  # an earlier version has made no table of foreign keys
+            refused = foreign_keys_made(connection, log_partition)
             with self.source.watching() as watch:
                 position = self._applied(watch)
                 if position is None:
@@ -125,7 +134,9 @@ class CutOver:
                 triggers = ledger.cut_over(partial(_last, watch, log_partition))
             still_off = () if not isinstance(connection, psycopg.Connection) else switched_off(connection)
         shown = self.source.shown(position)
-        return CutOverDone(shown, tuple(sequences), tuple(map(str, triggers)), tuple(map(str, still_off)))
+        return CutOverDone(
+            shown, tuple(sequences), tuple(map(str, triggers)), tuple(map(str, still_off)), tuple(refused)
+        )
 
     def _applied(self, watch: SourceWatch) -> int | None:
         """Waits until all that has committed is applied; returns the place up to which it is, None where stopped."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ from kainite.capture.places import format_place
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import WAS_CUT_OVER, FoundLoad, source_name
 from kainite.replicate.load_target import DrivenLedger, driven_ledger
+from kainite.replicate.tables import TableName
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.load.copy_source import CopySource
 from kainite_spark.load.rounds import LostSnapshotError, StepRounds, StepRunner, goes_on, make_foreign_keys
@@ -51,6 +52,7 @@ class LoadJob:
         look: called now and then while steps run, for progress.
         take_over: shuts out apply jobs of before where the target went back, and returns the generation under which its
             fence is to be closed (:mod:`kainite_spark.load.takeover`).
+        check_emptied: called with the tables before anything is changed; raises CatalogueError where others write one.
     """
 
     source: CopySource
@@ -60,6 +62,7 @@ class LoadJob:
     stop: threading.Event = field(default_factory=threading.Event)
     look: Callable[[], None] = lambda: None
     take_over: Callable[[], int | None] = lambda: None
+    check_emptied: Callable[[Sequence[TableName]], None] = lambda _: None
 
     def run(self, *, anew: bool = False) -> FoundLoad:
         """Loads the target, or goes on with a load; returns it as it is then, *live* unless stopped.
@@ -71,7 +74,8 @@ class LoadJob:
             SettingsError: source or target are behind a pooler in transaction mode.
             SourceError: no point could be made, what commits does not reach the log, or snapshots were lost
                 again and again.
-            CatalogueError: the target has rows from elsewhere, or was cut over, or its foreign keys form a cycle.
+            CatalogueError: the target has rows from elsewhere, or was cut over, or its foreign keys form a cycle; or
+                others write a table that would be emptied.
             TargetRejectedError: steps were refused; the message has the causes.
             TargetFencedError: another load has taken over.
             TargetError: another load runs.
@@ -134,6 +138,7 @@ class LoadJob:
     def _begin(self, ledger: DrivenLedger) -> None:
         self.source.check()
         planned = self.source.plan(self.catalogue(), self.runner.parallelism)
+        self.check_emptied([table.place for table in planned.tables])
         generation = self.take_over()
         ledger.begin(-1 if generation is None else generation)
         point = planned.point(ledger.generation)

@@ -8,9 +8,9 @@ from contextlib import closing
 import pymysql
 import pytest
 
-from kainite.base.errors import TargetUnavailableError
 from kainite.replicate import mariadb_ledger, mariadb_table_ledger
-from kainite.replicate.mariadb_foreign_keys import foreign_keys_alone, foreign_keys_of, make_again, take_off
+from kainite.replicate.mariadb_foreign_keys import foreign_keys_of, make_again, take_off
+from kainite.replicate.mariadb_foreign_keys_lock import foreign_keys_alone
 from kainite.replicate.mariadb_load_ledger import mariadb_session
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.connection import connect
@@ -113,18 +113,3 @@ def test_a_load_that_takes_a_foreign_key_off_meanwhile_keeps_its_note(
     assert make_again(target, LOG) == []
     assert noted(target) == [("of_item", 0)]
     assert foreign_keys_of(target, item) == []
-
-
-def test_one_makes_or_drops_foreign_keys_at_a_time(
-    target: pymysql.connections.Connection, mariadb: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mariadb_table_ledger, "FOREIGN_KEYS_WAIT_S", 0)
-    with closing(connect(mariadb)) as other, foreign_keys_alone(other, LOG):
-        [(holder,)] = rows_of(other, "SELECT CONNECTION_ID()")
-        told = f"session {holder} has dropped or made foreign keys"
-        with pytest.raises(TargetUnavailableError, match=told), foreign_keys_alone(target, LOG):
-            pass
-        with foreign_keys_alone(target, "log/1"):
-            pass
-    with foreign_keys_alone(target, LOG):
-        pass

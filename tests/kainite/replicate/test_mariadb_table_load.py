@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pymysql
 import pytest
 
-from kainite.base.errors import CatalogueError, SourceError, TargetError, TargetFencedError
+from kainite.base.errors import CatalogueError, SourceError, TargetError, TargetFencedError, TargetUnavailableError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
+from kainite.replicate import mariadb_table_ledger, mariadb_table_load
 from kainite.replicate.ledger import CopyStep, LoadStep
+from kainite.replicate.mariadb_foreign_keys import make_again, take_off
 from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
 from kainite.replicate.mariadb_status import mariadb_status
 from kainite.replicate.mariadb_table_load import MariadbTableLoad
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.table_load import OwnLoad
+from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.rows import rows_of
 from kainite_spark.targets.mariadb import ledger as of_the_apply_job
 from support.mariadb_server import run_script
 
 LOG = "log/0"
+MAKE_LIVE = f"INSERT INTO kainite_load (log_partition, generation, state) VALUES ('{LOG}', 1, 'live')"
 POINT = ConsistentPoint(4711, "a snapshot", SourceIdentity("7", 1, "shop"))
 
 
@@ -51,6 +56,11 @@ def one_step(target: pymysql.connections.Connection) -> list[LoadStep]:
 def execute(target: pymysql.connections.Connection, *statements: str) -> None:
     for statement in statements:
         target.query(statement)
+
+
+def foreign_keys(target: pymysql.connections.Connection) -> list[str]:
+    there = "FROM information_schema.referential_constraints WHERE constraint_schema = DATABASE()"
+    return [name for (name,) in rows_of(target, f"SELECT constraint_name {there} ORDER BY 1")]
 
 
 def hold(target: pymysql.connections.Connection, *pieces: tuple[int, bool, bytes]) -> None:
@@ -185,15 +195,82 @@ def test_a_load_of_everything_ends_the_loads_of_tables(
         load.found()
 
 
-def test_a_target_with_a_table_that_is_not_live_is_not_cut_over(
+def test_a_target_with_a_table_that_is_not_live_or_foreign_keys_that_are_off_is_not_cut_over(
     target: pymysql.connections.Connection, load: MariadbTableLoad
 ) -> None:
-    execute(target, f"INSERT INTO kainite_load (log_partition, generation, state) VALUES ('{LOG}', 1, 'live')")
+    execute(target, MAKE_LIVE)
     load.begin()
     whole = MariadbLoadLedger(target, LOG)
     with pytest.raises(TargetFencedError):
         whole.cut_over(lambda _: None)
     execute(target, "DELETE FROM kainite_load_table")
+    with pytest.raises(TargetFencedError):  # who would make the foreign key again is refused from then on
+        whole.cut_over(lambda _: None)
+    assert make_again(target, LOG) == []
     whole.cut_over(lambda _: None)
     with pytest.raises(CatalogueError, match="the target is cut over"):
         load.begin()
+    assert foreign_keys(target) == ["of_item"]
+
+
+def test_foreign_keys_that_the_target_refuses_do_not_keep_it_from_being_cut_over(
+    target: pymysql.connections.Connection, load: MariadbTableLoad
+) -> None:
+    execute(target, MAKE_LIVE)
+    load.begin()
+    execute(target, "DELETE FROM kainite_load_table", "INSERT INTO line VALUES (1, 77)")
+    assert len(make_again(target, LOG)) == 1
+    MariadbLoadLedger(target, LOG).cut_over(lambda _: None)
+
+
+def test_a_target_is_not_cut_over_between_the_look_at_its_state_and_the_foreign_keys(
+    target: pymysql.connections.Connection, load: MariadbTableLoad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(target, MAKE_LIVE)
+    monkeypatch.setattr(mariadb_table_ledger, "FOREIGN_KEYS_WAIT_S", 0)
+    looks: list[str] = []
+
+    def cut_over(*of: Any) -> list[str]:
+        if not looks:
+            with pytest.raises(TargetUnavailableError, match="has dropped or made foreign keys"):
+                MariadbLoadLedger(target, LOG).cut_over(lambda _: None)
+        looks.append("taken off")
+        return take_off(*of)
+
+    monkeypatch.setattr(mariadb_table_load, "take_off", cut_over)
+    load.begin()
+    assert load.found() == OwnLoad(OwnLoadState.LOADING, None, None, None)
+
+
+def test_a_load_that_is_refused_behind_the_foreign_keys_gives_them_back(
+    target: pymysql.connections.Connection, load: MariadbTableLoad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(target, MAKE_LIVE)
+
+    def and_loaded_anew(*of: Any) -> list[str]:
+        dropped = take_off(*of)
+        MariadbLoadLedger(target, LOG).begin()
+        return dropped
+
+    monkeypatch.setattr(mariadb_table_load, "take_off", and_loaded_anew)
+    with pytest.raises(CatalogueError, match="the target is loading"):
+        load.begin()
+    assert load.found() is None
+    assert foreign_keys(target) == ["of_item"]
+    assert mariadb_status(target, LOG).foreign_keys == ()
+
+
+def test_a_load_that_meets_a_table_that_is_in_use_gives_the_other_foreign_keys_back(
+    target: pymysql.connections.Connection, load: MariadbTableLoad, mariadb: str
+) -> None:
+    execute(target, MAKE_LIVE, "CREATE TABLE more (id int PRIMARY KEY, item int, CONSTRAINT one_more FOREIGN KEY (item)"
+            " REFERENCES item (id))")  # fmt: skip
+    load._connection.query("SET SESSION lock_wait_timeout = 1")  # noqa: SLF001
+    with closing(connect(mariadb)) as reader:
+        reader.begin()
+        rows_of(reader, "SELECT * FROM more")
+        with pytest.raises(pymysql.Error, match="Lock wait timeout"):
+            load.begin()
+    assert load.found() is None
+    assert foreign_keys(target) == ["of_item", "one_more"]
+    assert mariadb_status(target, LOG).foreign_keys == ()

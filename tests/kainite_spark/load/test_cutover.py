@@ -12,10 +12,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from kainite.base.errors import CatalogueError, SourceError, TargetError, TargetUnavailableError
+from kainite.base.errors import CatalogueError, SourceError, TargetError, TargetFencedError, TargetUnavailableError
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.applied_point import LogStanding, read_standing
 from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.foreign_keys import take_off
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import LoadLedger
 from kainite.settings import ApplySettings, TargetTriggers
@@ -142,6 +143,33 @@ def test_nobody_applies_and_no_load_empties_a_target_that_was_cut_over(source: S
         target.raise_generation(LOG, 99)
         target.close()
         assert replica.state() is LoadState.LIVE
+
+
+def test_foreign_keys_that_a_killed_load_of_a_table_has_left_off_are_made_first(
+    source: SourceSlot, postgres: str
+) -> None:
+    there = "SELECT conname::text, convalidated FROM pg_constraint WHERE contype = 'f'"
+    with followed(source, postgres) as replica:
+        with psycopg.connect(postgres) as connection:
+            assert take_off(connection, LOG, ("public", "item")) == ["public.line line_item_id_fkey"]
+        assert replica.world.in_target(there) == []
+        with psycopg.connect(postgres, autocommit=True) as connection, pytest.raises(TargetFencedError):
+            LoadLedger(connection, LOG).cut_over(lambda _: None)
+        done = replica.cut_over()
+        assert done is not None
+        assert done.foreign_keys == ()
+        assert replica.world.in_target(there) == [("line_item_id_fkey", True)]
+        assert replica.state() is LoadState.CUT_OVER
+
+
+def test_foreign_keys_that_the_target_refuses_are_told_when_it_is_cut_over(source: SourceSlot, postgres: str) -> None:
+    with followed(source, postgres) as replica:
+        with psycopg.connect(postgres) as connection:
+            take_off(connection, LOG, ("public", "item"))
+        replica.world.in_target("INSERT INTO line VALUES (99, 77)")
+        done = replica.cut_over()
+        assert done is not None
+        assert ["line_item_id_fkey" in told and "(77)" in told for told in done.foreign_keys] == [True]
 
 
 def test_a_cut_over_leaves_the_apply_job_of_another_log_in_the_same_database_at_work(

@@ -34,6 +34,7 @@ from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import CutOverUndone
+from kainite.replicate.mariadb_foreign_keys import take_off
 from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, found_mariadb_load, mariadb_session
 from kainite.settings import ApplySettings, ExtractOffsets, TargetTriggers
 from kainite.store.memory import MemoryStore
@@ -247,6 +248,21 @@ def test_nobody_applies_and_no_load_empties_a_target_that_was_cut_over(replica: 
         target.prepare(LOG, catalogue)
         target.raise_generation(LOG, 99)
     assert replica.state() is LoadState.LIVE
+
+
+def test_foreign_keys_that_a_killed_load_of_a_table_has_left_off_are_made_first(replica: FollowedTarget) -> None:
+    run_script(replica.url, "ALTER TABLE line ADD CONSTRAINT of_item FOREIGN KEY (item_id) REFERENCES item (id)")
+    [(database,)] = rows_of(replica.url, "SELECT DATABASE()")
+    for orphans in ([], ["INSERT INTO line VALUES (99, 77)"]):
+        with mariadb_session(replica.url) as connection:
+            assert take_off(connection, LOG, (database, "item")) == [f"{database}.line of_item"]
+        run_script(replica.url, ";".join(orphans) or "DO 0")
+        with replica.living():
+            done = replica.cut_over()
+        assert done is not None
+        assert ["of_item" in told and "(77)" in told for told in done.foreign_keys] == [True for _ in orphans]
+        assert "of_item" in rows_of(replica.url, "SHOW CREATE TABLE line")[0][1]
+        replica.undone()
 
 
 def test_a_replica_that_was_taken_back_goes_on(replica: FollowedTarget) -> None:
