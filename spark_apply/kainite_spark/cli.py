@@ -31,7 +31,7 @@ from kainite.peers.access import access_of
 from kainite.peers.feed.following import LogFeed
 from kainite.replicate.asked_target import asking, giving_up
 from kainite.settings import AwsFrom, Settings
-from kainite.settings.targets import is_atomic, of_target
+from kainite.settings.targets import has_one_job, is_atomic, of_target
 from kainite.store.dynamodb import DynamoDBStore
 from kainite_spark.configured_target import ledger_of, prepared_target, target_of
 from kainite_spark.driver.environment import ApplyEnvironment, ApplySummary
@@ -79,7 +79,8 @@ def apply(
 
     Runs until TERM or Ctrl-C, then ends after the current micro-batch. Several may be started: one applies
     units, the others wait until it has ended. Each of several targets has an apply job of its own (--target); with
-    targetCommit=atomic one serves them all, and "apply resolve" shows the transactions that are left prepared in them.
+    targetCommit=together and atomic one serves them all. With atomic, "apply resolve" shows the transactions that are
+    left prepared in them.
 
     \b
     Examples:
@@ -109,7 +110,7 @@ def apply(
 
 
 def _configured(properties: Path, target: str | None, *, of_one: bool) -> Settings:
-    """Returns the settings of one target; with ``targetCommit=atomic``, for an apply job, those of all.
+    """Returns the settings of one target; of an apply job that serves several, those of all.
 
     Args:
         properties: the settings file.
@@ -120,10 +121,12 @@ def _configured(properties: Path, target: str | None, *, of_one: bool) -> Settin
         SettingsError: the file cannot be used, or the wrong target is named, or none.
     """
     found = settings.load(properties, needs=("applicationName",))
-    if of_one or not is_atomic(found):
+    if of_one or not has_one_job(found):
         return of_target(found, target)
     if target is not None:
-        raise SettingsError("with targetCommit=atomic one apply job serves all targets: start it without --target")
+        raise SettingsError(
+            f"with targetCommit={found.apply.commit} one apply job serves all targets: start it without --target"
+        )
     return found
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from kainite.base.errors import KainiteError
 from kainite.log.contract import LogStore
 from kainite.settings import Settings
-from kainite.settings.targets import is_atomic
+from kainite.settings.targets import has_one_job, is_atomic
 from kainite.uow.catalogue.several import catalogue_of
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
@@ -22,6 +22,7 @@ from kainite_spark.targets.contract import Target
 from kainite_spark.targets.hooks_report import target_url
 from kainite_spark.targets.log_tables import LogTables, log_tables
 from kainite_spark.targets.opening import open_target
+from kainite_spark.targets.together.opening import open_together
 
 
 @contextlib.contextmanager
@@ -54,8 +55,10 @@ def prepared_target(
 def target_of(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:
     """Returns the target, or all targets as one; opens no connection."""
     levels = load_levels(catalogue, configured.uow.precedence_file)
-    if not is_atomic(configured):
+    if not has_one_job(configured):
         return open_target(target_url(configured), catalogue, levels, configured.apply, configured.child.markers)
+    if not is_atomic(configured):
+        return open_together(configured, catalogue or Catalogue({}), levels)
     decisions = Decisions(store, configured.log.partition)
     return open_atomic(configured, catalogue or Catalogue({}), levels, decisions)
 

@@ -26,6 +26,7 @@ from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
 from kainite.replicate.any_ends import any_ends_of
 from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.binlog_gaps import gaps_of
 from kainite.replicate.binlog_preparation import look_at_binlog, write_offset, write_tables_of_mariadb
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb
 from kainite.replicate.findings import CheckFinding, is_ready
@@ -148,7 +149,8 @@ def load(properties: Path, anew: bool, as_json: bool) -> int:
 def status(properties: Path, as_json: bool) -> int:
     """Shows the state of the target and of each table; exit code 1 until the target is consistent.
 
-    Of a PostgreSQL source with standbys it also tells what the promotion of one would do to the extraction.
+    Of a PostgreSQL source with standbys it also tells what the promotion of one would do to the extraction; of a
+    MariaDB source, which tables have a gap, since the extraction did not read them for a while.
 
     \b
     Examples:
@@ -158,11 +160,20 @@ def status(properties: Path, as_json: bool) -> int:
     found = status_at(ends)
     if isinstance(ends, ReplicaEnds) and found.state is not LoadState.CUT_OVER:
         found = replace(found, standbys=standbys_of(ends.source))
+    if isinstance(ends, BinlogEnds):
+        found = _with_gaps(found, ends)
     if as_json:
         say_json(found.as_json(), indent=True)
     else:
         _print_status(found)
     return 0 if found.consistent else 1
+
+
+def _with_gaps(found: ReplicaStatus, ends: BinlogEnds) -> ReplicaStatus:
+    """Returns a status with the tables of which changes are missing: with such a target is no state of the source."""
+    with load_session(ends.target, "kainite replicate status") as target:
+        gaps = tuple(gaps_of(ends, target))
+    return replace(found, gaps=gaps, consistent=found.consistent and is_ready(gaps))
 
 
 def _write(configured: Settings) -> Iterator[str]:
@@ -241,5 +252,5 @@ def _print_status(found: ReplicaStatus) -> None:
         say(f"refused: {line}")
     if found.verified is not None:
         say(f"compared with the source at {found.verified.ended_at}: {summary_of(found.verified)}")
-    if found.standbys:
-        print_findings(found.standbys)
+    if found.standbys or found.gaps:
+        print_findings([*found.standbys, *found.gaps])

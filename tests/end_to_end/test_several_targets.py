@@ -47,7 +47,6 @@ def test_each_target_is_applied_by_its_own_job(
     pipeline = Pipeline(kinesis, DynamoDBStore(dynamodb, f"{name}-log"), name, moto_endpoint, shop, tmp_path)
     keys = {**TARGETS, "target.shop": shop.target, "target.crm": crm.target}
     file = pipeline.properties(**keys)
-    file.write_text("".join(line for line in file.read_text().splitlines(True) if not line.startswith("target=")))
     at = ("-p", str(file))
 
     with pipeline.daemon(file):
@@ -77,7 +76,6 @@ def test_two_servers_commit_together(kinesis: Any, dynamodb: Any, moto_endpoint:
         name = unique("together")
         pipeline = Pipeline(kinesis, DynamoDBStore(dynamodb, f"{name}-log"), name, moto_endpoint, shop, tmp_path)
         file = pipeline.properties(**{**TARGETS, "target.shop": first, "target.crm": second, "targetCommit": "atomic"})
-        file.write_text("".join(line for line in file.read_text().splitlines(True) if not line.startswith("target=")))
         at = ("-p", str(file))
         left = gid_of(f"{name}-log/0", "crm", TransactionName(0, 0, "a"))
         with pipeline.daemon(file):

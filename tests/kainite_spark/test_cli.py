@@ -56,6 +56,12 @@ TOGETHER = ("target.a=postgresql://u@127.0.0.1:1/a", "target.b=postgresql://u@12
     ("lines", "arguments", "message"),
     [
         ((*TOGETHER, "targetCommit=atomic"), ("--once", "--target", "a"), "one apply job serves all targets"),
+        (
+            (*TOGETHER, "targetCommit=together"),
+            ("--once", "--target", "a"),
+            "targetCommit=together one apply job serves",
+        ),
+        ((*TOGETHER, "targetCommit=together"), ("resolve",), "targetCommit is not atomic"),
         ((*TOGETHER, "targetCommit=atomic"), ("--check",), "say which one by --target (a, b)"),
         (TOGETHER, ("resolve",), "say which one by --target (a, b)"),
         (TOGETHER, ("resolve", "--target", "a"), "targetCommit is not atomic"),

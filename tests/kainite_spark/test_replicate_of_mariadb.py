@@ -89,6 +89,16 @@ def test_from_nothing_to_a_live_target(file: Path, postgres: str) -> None:
     assert code == 0
     assert "consistent point transaction 0 of mariadb-7/source_" in told
     assert kainite("replicate", "load", "-p", str(file))[0] == 0  # there is nothing to do
+    offset = file.with_name("shop.offset")
+    fields = json.loads(offset.read_bytes())
+    fields["start"]["options"] = {"tables": {"line": 0, "item": 5}, "truncate": "fail"}
+    offset.write_text(json.dumps(fields))
+    code, told = kainite("replicate", "status", "-p", str(file), "--json")
+    status = json.loads(told)
+    assert (code, status["consistent"], len(status["gaps"])) == (1, False, 1)
+    assert "public.item was copied as of transaction 0" in status["gaps"][0]["found"]
+    code, told = kainite("replicate", "status", "-p", str(file))
+    assert (code, "kainite replicate reload public.item" in " ".join(told.split())) == (1, True)
 
 
 def test_what_is_wrong_is_told_with_what_mends_it(file: Path, database: str, postgres: str) -> None:

@@ -22,6 +22,10 @@ MYSQL = "kainite.capture.mysql"
 MYSQL_TESTS = "tests/kainite/capture/mysql"
 TABLE_TESTS = "tests/kainite/replicate/test_binlog_table.py"
 LOAD_TESTS = "tests/kainite_spark/load/test_binlog_table_job.py"
+OPTION_CHANGES = (
+    f"{MYSQL_TESTS}/test_option_changes.py"
+    "::test_killed_at_any_answer_and_begun_with_any_options_each_unit_has_one_content"
+)
 RECONNECTS = f"{MYSQL_TESTS}/test_reconnects.py::test_each_transaction_comes_once_wherever_a_process_ends"
 WRITE_TESTS = "tests/kainite/kinesis/write"
 WHENEVER_IT_DIES = f"{DELIVERY_TESTS}::test_whenever_it_dies_the_source_still_has_what_is_not_on_the_stream"
@@ -155,9 +159,9 @@ def _as_before(original: Any) -> Any:
 def _as_the_server_is(original: Any) -> Any:
     """Gives the place to which the server has written, in place of that to which it was read."""
 
-    def give(self: Any, source: Any) -> Any:
+    def give(self: Any, source: Any, **more: Any) -> Any:
         self._ends = source.look(self._ends).end
-        return original(self, source)
+        return original(self, source, **more)
 
     return give
 
@@ -165,11 +169,34 @@ def _as_the_server_is(original: Any) -> Any:
 def _unnoted(original: Any) -> Any:
     """Forgets the XA transactions that are prepared."""
 
-    def give(self: Any, source: Any) -> Any:
+    def give(self: Any, source: Any, **more: Any) -> Any:
         self._prepared.clear()
-        return original(self, source)
+        return original(self, source, **more)
 
     return give
+
+
+def _boundary_where_it_begins(original: Any) -> Any:
+    """Lets the options of a process hold from its offset on."""
+
+    def begin(self: Any, noted: Any, end: Any) -> None:
+        original(self, noted, end)
+        self._boundary = None
+
+    return begin
+
+
+def _asked_ahead(original: Any) -> Any:
+    return lambda self, source, **_: original(self, source)
+
+
+def _found_whole(original: Any) -> Any:
+    """Leaves out the look under the lock at what the extraction has read."""
+
+    def go_live(self: Any) -> None:
+        original(replace(self, check_point=lambda: None))
+
+    return go_live
 
 
 OFF: tuple[tuple[Mutation, str], ...] = (
@@ -211,6 +238,14 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          f"{MYSQL_TESTS}/test_extractor.py::test_an_offset_of_another_server_is_refused"),
     _off("a load begins with what the extraction reads", "kainite.replicate.binlog_table:check_read", answering(None),
          f"{TABLE_TESTS}::test_an_extraction_that_reads_other_tables_is_told"),
+    _off("options change behind all that may have been put", f"{MYSQL}.taken_options:OptionsInForce.begin",
+         _boundary_where_it_begins, OPTION_CHANGES),
+    _off("other options are stored before they hold", f"{MYSQL}.extractor:MysqlExtractor._give", _asked_ahead,
+         OPTION_CHANGES),
+    _off("a copy behind a gap is worth nothing", "kainite.replicate.binlog_table:check_point", answering(None),
+         f"{TABLE_TESTS}::test_a_copy_from_before_a_gap_is_worth_nothing"),
+    _off("no table goes live with a gap", "kainite_spark.load.catch_up:CatchUp._go_live", _found_whole,
+         f"{LOAD_TESTS}::test_an_extraction_that_leaves_the_table_out_while_it_catches_up_ends_the_addition"),
     _off("what foreign keys do beside the binlog is not loaded by itself",
          "kainite.replicate.binlog_table:_check_actions", answering(None),
          f"{TABLE_TESTS}::test_what_cannot_be_loaded_by_itself_is_refused"),

@@ -1,15 +1,15 @@
-"""A log and two targets that commit together, for tests of ``targetCommit = atomic``."""
+"""A log and two targets that one apply job serves, for tests of ``targetCommit = atomic`` and ``together``."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from kainite.log.contract import LogStore
-from kainite.settings import ApplySettings
+from kainite.settings import ApplySettings, TargetCommit
 from kainite.settings.assignment import TableAssignment
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.several import merged, only
@@ -22,6 +22,7 @@ from kainite_spark.targets.atomic.decisions import Decisions
 from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.holding import BeforeCommit, HoldingSession, HoldingTarget
 from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.preparing import (
     PreparedPart,
@@ -31,6 +32,7 @@ from kainite_spark.targets.preparing import (
     gid_of,
 )
 from kainite_spark.targets.sqlite.target import SqliteTarget
+from kainite_spark.targets.together.target import TogetherTarget
 from support.chaos import Fate, KilledError, MortalSession, MortalStore, MortalTarget
 from support.inline_runner import QUICK, InlineRunner
 from support.main_log import MainLog
@@ -50,10 +52,18 @@ class AtomicWorld:
         store: the log's store.
         databases: an empty database for each target.
         targets: which there are.
+        commit: how they commit.
     """
 
-    def __init__(self, store: LogStore, databases: Mapping[str, Database], targets: TableAssignment = TARGETS) -> None:
+    def __init__(
+        self,
+        store: LogStore,
+        databases: Mapping[str, Database],
+        targets: TableAssignment = TARGETS,
+        commit: TargetCommit = TargetCommit.ATOMIC,
+    ) -> None:
         self.store = store
+        self.commit = commit
         self.stop = threading.Event()
         self.databases = databases
         self.assignment = targets
@@ -61,12 +71,24 @@ class AtomicWorld:
             database.run(TABLES[name] if len(databases) > 1 else "".join(TABLES.values()))
         catalogues = {name: only(reflect(databases[name].url), targets, name) for name in targets.names}
         self.catalogue: Catalogue = merged(catalogues.values())
-        self.targets = {name: _opened(databases[name], catalogues[name]) for name in targets.names}
-        self.target().prepare(LEDGER, self.catalogue)
+        self.targets: dict[str, PreparingTarget] = {
+            name: self._opened(databases[name], catalogues[name]) for name in targets.names
+        }
+        self.joint().prepare(LEDGER, self.catalogue)
         self.log = MainLog(store, Signing(self.catalogue))
 
-    def target(self, fate: Fate | None = None, store: LogStore | None = None) -> AtomicTarget:
+    def joint(self, fate: Fate | None = None, store: LogStore | None = None) -> AtomicTarget | TogetherTarget:
         """Returns the targets as one; ``fate``: each change of one of them may be the last effect."""
+        if self.commit is TargetCommit.ATOMIC:
+            return self.target(fate, store)
+        targets: dict[str, Any] = {
+            name: target if fate is None else MortalHolding(cast(Any, target), fate, name)
+            for name, target in self.targets.items()
+        }
+        return TogetherTarget(targets, self.assignment)
+
+    def target(self, fate: Fate | None = None, store: LogStore | None = None) -> AtomicTarget:
+        """Returns them, with ``targetCommit = atomic``; arguments as of :meth:`joint`."""
         targets: dict[str, Any] = {
             name: target if fate is None else MortalPreparing(target, fate, name)
             for name, target in self.targets.items()
@@ -76,7 +98,7 @@ class AtomicWorld:
     def job(self, fate: Fate | None = None, target: Any = None, options: ApplyOptions = QUICK, **more: Any) -> ApplyJob:
         """Returns an apply job; ``options`` are its tasks', ``more`` its settings."""
         store = self.store if fate is None else MortalStore(self.store, fate)
-        target = target or self.target(fate, store)
+        target = target or self.joint(fate, store)
         settings = ApplySettings(**({"lease": 60.0, "idle": 0.01} | more))
         runner = InlineRunner(store, "0", target, options=options)
         return ApplyJob(ApplyEnvironment(settings, store, "0", "a job", target, runner, LEDGER), self.stop)
@@ -107,9 +129,15 @@ class AtomicWorld:
     def close(self) -> None:
         """Rolls back what is left prepared, and closes the targets."""
         for target in self.targets.values():
-            for part in target.prepared("kainite:"):
+            for part in target.prepared("kainite:") if self.commit is TargetCommit.ATOMIC else ():
                 target.finish(part.gid, committed=False)
             target.close()
+
+    def _opened(self, database: Database, catalogue: Catalogue) -> Any:
+        target = open_target(database.target, catalogue)
+        if self.commit is TargetCommit.ATOMIC and isinstance(target, SqliteTarget):
+            return PreparingSqlite(target)
+        return target
 
 
 def both(tid: int = 1, value: int = 1) -> Unit:
@@ -169,6 +197,36 @@ class MortalPreparing(MortalTarget):
         return self.fate.effect(f"resolve in {self.name}", lambda: self.inner.finish(gid, committed=committed))
 
 
-def _opened(database: Database, catalogue: Catalogue) -> PreparingTarget:
-    target: Any = open_target(database.target, catalogue)
-    return PreparingSqlite(target) if isinstance(target, SqliteTarget) else target
+@dataclass
+class MortalHoldingSession:
+    """A session under a fate, whose transactions wait with their commit."""
+
+    inner: HoldingSession
+    fate: Fate
+    name: str
+
+    def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
+        return self.inner.applied(log_partition, tids)
+
+    def before_commit(self, act: BeforeCommit) -> AbstractContextManager[None]:
+        return self.inner.before_commit(act)
+
+    def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
+        self.fate.effect(f"commit in {self.name}", lambda: self.inner.apply(fence, units, folded=folded))
+
+    def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
+        self.fate.effect(f"commit in {self.name}", lambda: self.inner.apply_in_source_order(fence, unit))
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+@dataclass
+class MortalHolding(MortalTarget):
+    """A target whose transactions can wait with their commit, under a fate."""
+
+    inner: HoldingTarget
+    name: str = ""
+
+    def connect(self) -> MortalHoldingSession:  # type: ignore[override]
+        return MortalHoldingSession(self.inner.connect(), self.fate, self.name)

@@ -154,6 +154,10 @@ class Following:
         """Returns the number of the last transaction that is in the log."""
         return int(self._offsets.load().start["number"])
 
+    def read(self) -> None:
+        """Brings all that the source has committed to the log, and applies nothing."""
+        self._log(self._extraction.quiet())
+
     @contextmanager
     def living(self, *expected: type[Exception]) -> Iterator[None]:
         """Lets extractor, log and apply job run on threads meanwhile; they may end by the expected errors."""

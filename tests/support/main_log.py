@@ -33,7 +33,7 @@ from kainite.owner.pausing import PAUSE, RESUME, pause_or_resume
 from kainite.owner.refit import is_kept, judge_anew, refit_entries
 from kainite.owner.repairing import read_since, repair
 from kainite.owner.requests import decide
-from kainite.owner.target_outcomes import assignment_entries, copied
+from kainite.owner.target_outcomes import assignment_entries, copied, write_decision
 from kainite.settings import UowOrder, UowSettings
 from kainite.settings.assignment import TableAssignment
 from kainite.uow.delta import Delta, UnitEnd, UnitKind
@@ -109,18 +109,19 @@ class MainLog:
         """Notes which target a table belongs to, as the owner does at the mount."""
         self._put(assignment_entries(self.state, targets))
 
-    def ask(self, action: str, uow: str) -> str:
-        """Decides a request of ``kainite uow``; returns its result."""
+    def ask(self, action: str, uow: str, target: str = "") -> str:
+        """Decides a request of ``kainite uow``, about a unit or its part in a target; returns its result."""
         signing = self.signatures if isinstance(self.signatures, Signing) else Signing(None)
         unit = self.state.find(uow)
         kept = unit is not None and action == "retry" and is_kept(unit)
         judged = judge_anew(self.store, self.partition, unit.entries, signing) if unit and kept else None
-        decision = decide(self.state, new_token(), {"action": action, "uow": uow, "by": "a test"}, judged)
+        request = {"action": action, "uow": uow, "by": "a test", "target": target}
+        decision = decide(self.state, new_token(), request, judged)
         if decision.outcome is not None:
             journal = Journal(self.state, epoch_ms())
             if unit is not None and judged is not None:
                 refit_entries(journal, UowSettings(), unit, signing, judged)
-            journal.write(EntryKind.STATUS, StatusMeta((decision.outcome,), requests=("r",)))
+            write_decision(journal, "r", decision.outcome, target)
             self._put(journal.entries)
         return decision.answer["result"]
 

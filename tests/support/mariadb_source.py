@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -70,9 +70,14 @@ class Extraction:
         url: the source.
         offset: where it begins; from now on, where none is given.
         options: how the source is read.
+
+    Attributes:
+        offset: behind the latest answer.
+        ahead: whether more may be asked before that is stored.
     """
 
     def __init__(self, url: str, offset: dict[str, Any] | None = None, **options: Any) -> None:
+        self.ahead = False
         self.reading = BinlogReading(url, **options)
         self.offset = here(url) if offset is None else offset
         self._extractor = MysqlExtractor(self.reading)
@@ -81,7 +86,8 @@ class Extraction:
         """Returns the records of the next answer."""
         said = list(self._extractor.answer(orjson.dumps({"start": self.offset, "end": None})))
         if said and b'"offset"' in said[-1][:10]:
-            self.offset = orjson.loads(said.pop())["offset"]
+            given = orjson.loads(said.pop())
+            self.offset, self.ahead = given["offset"], given["ahead"]
         return [record for record in said if record]
 
     def until(self, number: int) -> list[bytes]:
@@ -94,8 +100,13 @@ class Extraction:
         raise AssertionError(f"the source has sent {self.offset['number']} transactions of {number}")
 
     def quiet(self) -> list[bytes]:
-        """Returns the records up to an answer without any."""
-        return list(iter_until_empty(self.answer))
+        """Returns the records up to an answer without any, behind which no other options hold than before."""
+        found: list[bytes] = []
+        while True:
+            before, records = self.offset.get("options"), self.answer()
+            found += records
+            if not records and self.offset.get("options") == before:
+                return found
 
     def close(self) -> None:
         self._extractor.close()
@@ -105,9 +116,3 @@ class Extraction:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def iter_until_empty(answer: Callable[[], list[bytes]]) -> Iterator[bytes]:
-    """Yields what answers have, until one has nothing."""
-    while found := answer():
-        yield from found

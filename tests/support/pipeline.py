@@ -82,6 +82,8 @@ class Pipeline:
             "failoverTimeMillis": "2000", "childKillMillis": "500", "taskBackoffTimeMillis": "20",
             "unitsOfWork": "true", "target": self.database.url, **more,
         }  # fmt: skip
+        if any(key.startswith("target.") for key in more):
+            del values["target"]
         path = self.folder / "app.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
         return path

@@ -10,7 +10,6 @@ as long as the gate is closed. So somebody can be killed while a command stands 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -30,9 +29,9 @@ from kainite.log.format.entry import UnitStatus
 from kainite.log.views.unit_table import read_rows
 from kainite.replicate import ledger, table_ledger
 from kainite_demo.postgres_server import programs
-from kainite_spark.executor import worker_daemon
 from support.live_replica import AccountTraffic, look_at_counts
 from support.replicas import Loading, run
+from support.spark_family import is_jvm, is_worker, kill_group
 from support.waiting import eventually
 
 SERVICES: Final = ("extract", "run", "apply")
@@ -213,7 +212,7 @@ class ReplicaProcesses:
 
     def _end(self, name: str) -> None:
         if process := self.services.pop(name, None):
-            _kill_group(process)
+            kill_group(process)
             process.wait()
 
     @contextmanager
@@ -223,7 +222,7 @@ class ReplicaProcesses:
         try:
             yield process
         finally:
-            _kill_group(process)
+            kill_group(process)
             process.wait()
 
     def _printed(self, words: tuple[str, ...]) -> str:
@@ -238,7 +237,7 @@ class ReplicaProcesses:
         if victim in (Victim.COMMAND, Victim.EXTRACTOR, Victim.DAEMON, Victim.APPLY):
             process.kill()
             return
-        is_doomed = _is_worker if victim is Victim.COMMAND_WORKERS else _is_jvm
+        is_doomed = is_worker if victim is Victim.COMMAND_WORKERS else is_jvm
         doomed = [one for one in psutil.Process(process.pid).children(recursive=True) if is_doomed(one)]
         assert doomed or victim is Victim.APPLY_JVM, f"{victim} is not there"  # that job may just be starting
         for one in doomed:
@@ -295,21 +294,3 @@ def _triggers() -> Iterator[str]:
         for number, table in enumerate(("kainite_load", "kainite_load_table") if "{table}" in what else ("",)):
             yield (f"CREATE TRIGGER gate_{place}_{number} AFTER {what.format(table=table)}"
                    f" EXECUTE FUNCTION kainite_gate({place})")  # fmt: skip
-
-
-def _is_worker(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return worker_daemon.__name__ in process.cmdline()
-    return False
-
-
-def _is_jvm(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return process.name() == "java"
-    return False
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kills a process with all that it has started and left behind, snapshots' keepers excepted."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -25,7 +25,7 @@ from kainite.log.views.latest_rows import read_latest_rows
 from kainite.log.views.target_marks import Parts, in_targets, read_marks, rows_of_target
 from kainite.log.views.unit_table import COLLECTING, LogRow, read_present_rows
 from kainite.settings import Settings, load
-from kainite.settings.targets import of_target
+from kainite.settings.targets import of_target, require_parts
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -92,8 +92,7 @@ def show(
     opened, targets = opened_log(settings), settings.log.targets
     if target is not None:
         of_target(settings, target)
-        if not targets:
-            raise SettingsError("with targetCommit=atomic a unit has one status in all targets: leave --target out")
+        require_parts(settings)
     head = opened[0].read_head(opened[1])
     parts = read_marks(*opened, targets.names).parts if targets else None
     if limit and not wanted and not uows and target is None:

@@ -29,6 +29,7 @@ from kainite.operations.inbox import this_person
 from kainite.operations.operation import CorrectUnit, DiscardUnits, Preview, RetryUnits, UnitOperation
 from kainite.operations.owners import array_of_deltas
 from kainite.settings import Settings, load
+from kainite.settings.targets import of_target, require_parts
 
 _NAMED: Final = 10
 _SHOWN_DELTAS: Final = 100
@@ -38,6 +39,7 @@ _all = click.option("--all", "everything", is_flag=True, help="All failed units.
 _timeout = click.option(
     "--timeout", default=10.0, show_default=True, metavar="SECONDS", help="How long to wait for the daemon's answers."
 )
+_alone = click.option("--target", metavar="NAME", default="", help="Of several targets this one alone; name the units.")
 
 
 @click.group("uow")
@@ -101,23 +103,26 @@ def show(properties: Path, name: str, as_json: bool, beside: bool) -> None:
 @_names
 @unit_filter([UnitStatus.FAILED])
 @_all
+@_alone
 @_timeout
 @why_option
-def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everything: bool, timeout: float,
+def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everything: bool, target: str, timeout: float,
           why: str) -> int:  # fmt: skip
     """Applies failed units again, and then the units that they hold back.
 
-    Units are named, or selected by filters among the failed ones.
+    Units are named, or selected by filters among the failed ones. Of several targets each one where the unit failed
+    tries it again; with --target that one alone.
 
     \b
     Examples:
       kainite uow retry -p app.properties T-17
       kainite uow retry -p app.properties 1307 1309
+      kainite uow retry -p app.properties T-17 --target crm
       kainite uow retry -p app.properties --table sales.order_line --cause 23503
       kainite uow retry -p app.properties --all
     """
-    operation = RetryUnits(names, _wanted(names, wanted, everything=everything))
-    operations = Operations(load(properties, needs=("applicationName",)))
+    operation = RetryUnits(names, _wanted(names, wanted, everything=everything, target=target), target)
+    operations = Operations(_settings(properties, target))
     if not names and not _previewed(operations, operation).count:
         return 0
     return _resolve(operations, operation, why, timeout)
@@ -128,6 +133,7 @@ def retry(properties: Path, names: tuple[str, ...], wanted: UnitFilter, everythi
 @_names
 @unit_filter([UnitStatus.FAILED])
 @_all
+@_alone
 @_timeout
 @why_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -136,6 +142,7 @@ def discard(
     names: tuple[str, ...],
     wanted: UnitFilter,
     everything: bool,
+    target: str,
     timeout: float,
     yes: bool,
     why: str,
@@ -143,15 +150,17 @@ def discard(
     """Gives units up: they are never applied.
 
     The units that they hold back are applied. Units are named, or selected by filters among the failed ones. A unit
-    that is in progress or blocked can be named too: the apply job discards it, unless the target has it already.
+    that is in progress or blocked can be named too: the apply job discards it, unless the target has it already. With
+    --target a unit is given up in that one of several targets, where it has failed; the others have it, or will.
 
     \b
     Examples:
       kainite uow discard -p app.properties T-17
+      kainite uow discard -p app.properties T-17 --target crm
       kainite uow discard -p app.properties --cause "is no JSON"
     """
-    operation = DiscardUnits(names, _wanted(names, wanted, everything=everything))
-    operations = Operations(load(properties, needs=("applicationName",)))
+    operation = DiscardUnits(names, _wanted(names, wanted, everything=everything, target=target), target=target)
+    operations = Operations(_settings(properties, target))
     if not (yes and names):
         preview = _previewed(operations, operation)
         if not preview.count:
@@ -199,8 +208,19 @@ def _array(data: bytes) -> str:
         raise click.BadParameter(str(error), param_hint="--deltas") from error
 
 
-def _wanted(names: tuple[str, ...], wanted: UnitFilter, *, everything: bool) -> UnitFilter:
+def _settings(properties: Path, target: str) -> Settings:
+    """Returns the application's settings; raises SettingsError where units have no part in a target of this name."""
+    settings = load(properties, needs=("applicationName",))
+    if target:
+        of_target(settings, target)
+        require_parts(settings)
+    return settings
+
+
+def _wanted(names: tuple[str, ...], wanted: UnitFilter, *, everything: bool, target: str) -> UnitFilter:
     """Returns the filter, if units are named or selected."""
+    if target and (wanted or everything or not names):
+        raise click.UsageError("--target is about units that are named")
     if not (names or wanted or everything):
         raise click.UsageError("name units, or select them: --status failed, --table, --cause or --all")
     return wanted

@@ -97,7 +97,7 @@ class ObservedApplication:
 
     @property
     def has_parts(self) -> bool:
-        """Returns whether a unit has a status in each of several targets; with ``targetCommit=atomic`` it has one."""
+        """Returns whether a unit has a status in each of several targets; unless one apply job serves them all."""
         return bool(self.settings.log.targets)
 
     @property

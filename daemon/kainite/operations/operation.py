@@ -19,10 +19,12 @@ class RetryUnits:
     Attributes:
         names: names or transaction ids of units, in the order in which they are asked for; empty: the filter's.
         wanted: selects among the failed units where no names are given.
+        target: the one of several targets in which the named units are applied again; empty: all where they failed.
     """
 
     names: tuple[str, ...] = ()
     wanted: UnitFilter = field(default_factory=UnitFilter)
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +36,13 @@ class DiscardUnits:
         wanted: selects among the failed units where no names are given.
         expected: the number that the person has confirmed: where the filter selects more by then, nothing is done.
             None: any number.
+        target: the one of several targets in which the named units are given up, and failed; empty: all that lack them.
     """
 
     names: tuple[str, ...] = ()
     wanted: UnitFilter = field(default_factory=UnitFilter)
     expected: int | None = None
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)

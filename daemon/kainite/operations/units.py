@@ -54,6 +54,8 @@ def preview_units(store: LogStore, partition: str, operation: UnitOperation) -> 
     names = operation.names or tuple(unit.uow for unit in chosen)
     retry = isinstance(operation, RetryUnits)
     does = _retry_in_words(count, len(behind)) if retry else _discard_in_words(count, chosen, len(behind))
+    if operation.target:
+        does = f"{_units(count)} will {'be applied again' if retry else 'never be applied'} in {operation.target} alone"
     return Preview(does, count, names[:NAMED], len(failed), len(behind), asks=not retry)
 
 
@@ -104,7 +106,7 @@ def resolve_units(
     action = "retry" if isinstance(operation, RetryUnits) else "discard"
     if not operation.names:
         return _resolve_selected(store, partition, action, operation, asker, timeout)
-    return _NamedUnits(store, partition, action, asker, timeout, tell).resolve(operation.names)
+    return _NamedUnits(store, partition, action, operation.target, asker, timeout, tell).resolve(operation.names)
 
 
 def _resolve_selected(
@@ -124,10 +126,13 @@ def _resolve_selected(
 class _NamedUnits:
     """Units that are named, each with a request of its own."""
 
-    def __init__(self, store: LogStore, partition: str, action: str, asker: Asker, timeout: float, tell: Tell) -> None:
+    def __init__(
+        self, store: LogStore, partition: str, action: str, target: str, asker: Asker, timeout: float, tell: Tell
+    ) -> None:
         self._store = store
         self._partition = partition
         self._action = action
+        self._where = {"target": target} if target else {}
         self._asker = asker
         self._timeout = timeout
         self._tell = tell
@@ -138,7 +143,7 @@ class _NamedUnits:
         while left or asked:
             while left and len(asked) < AT_ONCE:
                 name = left.popleft()
-                asked.append((name, self._leave({"action": self._action, "uow": name})))
+                asked.append((name, self._leave({"action": self._action, "uow": name, **self._where})))
             name, request = asked.popleft()
             answer = take_answer(self._store, self._partition, request, len(asked) + len(left), self._timeout)
             if answer["result"] == ASKED:

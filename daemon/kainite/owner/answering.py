@@ -56,6 +56,7 @@ from kainite.owner.refit import is_kept, refit_entries
 from kainite.owner.repairing import REPAIR, UnitsSince, read_since, repair
 from kainite.owner.requests import OK, decide, refusal, unit_asked
 from kainite.owner.skipping import SKIP, skip
+from kainite.owner.target_outcomes import write_decision
 from kainite.settings import UowSettings
 
 _logger = logging.getLogger(__name__)
@@ -182,7 +183,7 @@ class Answering:
             if outcome is not None or "again" not in request:
                 _note(journal, request_id, request, answer)
             if outcome is not None:
-                journal.write(EntryKind.STATUS, StatusMeta((outcome,), requests=(request_id,)))
+                write_decision(journal, request_id, outcome, request.get("target", ""))
             return answer
 
         return await self._write(owner, decided)
@@ -241,7 +242,8 @@ def _broken(error: Exception) -> Answer:
 def _note(journal: Journal, request_id: str, request: Mapping[str, str], answer: Answer) -> None:
     """Writes the record of a request about one unit."""
     what = KINDS[request["action"]]
-    record(journal, request_id, request, what, f"unit {request.get('uow', '')}", answer)
+    where = f" in {target}" if (target := request.get("target")) else ""
+    record(journal, request_id, request, what, f"unit {request.get('uow', '')}{where}", answer)
 
 
 def _record(journal: Journal, request_id: str, request: Mapping[str, str]) -> Answer:

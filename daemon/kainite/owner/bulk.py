@@ -97,6 +97,8 @@ class BulkRequest:
         self._action = request.get("action", "")
         if self._action not in KINDS:
             raise LogRequestError(f"unknown action {self._action!r}")
+        if request.get("target"):
+            raise LogRequestError("a filter selects whole units: name those whose part in one target is meant")
         self._wanted = filter_from(request.get("filter", ""))
         if self._wanted.tables and rules.isolation is not Isolation.SERIALIZE:
             raise LogRequestError("the log does not note which tables a unit touches: select units otherwise")

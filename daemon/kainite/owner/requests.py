@@ -1,9 +1,10 @@
 """Decides requests to the owner (``kainite uow retry``, ``kainite uow discard``) on the log's state.
 
 A request is ``{"action": "retry" | "discard", "uow": NAME, "by": WHO}``; in place of its name the unit's transaction id
-may be given, unless a unit is called so. Many units are selected by a filter (:mod:`kainite.owner.bulk`). Its answer is
-written after the log entry that carries it out, which stands in one batch with the record of who asked, and why
-(:mod:`kainite.owner.recording`). A request whose answer was lost is recognised by its id
+may be given, unless a unit is called so. With ``target`` it is about the unit's part in this one of several targets,
+which must have failed there: no apply job tries it. Many units are selected by a filter (:mod:`kainite.owner.bulk`).
+Its answer is written after the log entry that carries it out, which stands in one batch with the record of who asked,
+and why (:mod:`kainite.owner.recording`). A request whose answer was lost is recognised by its id
 and answered again without being carried out twice.
 
 A failed unit is discarded at once: no apply job tries it. Any other unit may be in a task of the apply job at this
@@ -82,9 +83,13 @@ def decide_on(
     state: FoldedLog, unit: UnitState, request: Mapping[str, str], judged: SignedDeltas | None = None
 ) -> RequestDecision:
     """Decides a request on one unresolved unit; arguments as :func:`decide`."""
+    if (target := request.get("target", "")) and (why := _not_alone(state, unit, target)):
+        return _refuse(why)
     match request.get("action"):
         case "retry":
             return _retry(state, unit, request, judged)
+        case "discard" if target:
+            return _discard_part(unit, request, target)
         case "discard":
             return _discard(state, unit, request)
         case action:
@@ -127,9 +132,32 @@ def _retry(
             "catalogueFile again if one is used, and retry it"
         )
     outcome = Outcome(unit.tid, UnitStatus.IN_PROGRESS, cause=f"retried by {request.get('by', 'somebody')}")
-    failed = ", ".join(state.targets.with_status(unit.tid, UnitStatus.FAILED))
+    failed = request.get("target") or ", ".join(state.targets.with_status(unit.tid, UnitStatus.FAILED))
     where = f" in {failed}" if failed else ""
     return RequestDecision(outcome, {"result": OK, "message": f"unit {unit.uow} will be applied again{where}"})
+
+
+def _not_alone(state: FoldedLog, unit: UnitState, target: str) -> str | None:
+    """Returns why a unit's part in one target cannot be decided on by itself; None where it can."""
+    parts = state.targets.units.get(unit.tid, {})
+    if not state.targets.assignment:
+        return "units have one status in all targets here (targetCommit), or there is one target: leave --target out"
+    if target not in parts:
+        return f"unit {unit.uow} has no part in {target}, but in {', '.join(parts) or 'no target yet'}"
+    if parts[target].status is not UnitStatus.FAILED:
+        return (
+            f"the part of unit {unit.uow} in {target} is {parts[target].status}, not failed; without --target a discard"
+            " gives up whatever is not applied yet"
+        )
+    if unit.malformed or unit.fault is not None or unit.obstacle is not None:
+        return f"no target has tried unit {unit.uow} ({unit.cause}): decide on it as a whole, without --target"
+    return None
+
+
+def _discard_part(unit: UnitState, request: Mapping[str, str], target: str) -> RequestDecision:
+    outcome = Outcome(unit.tid, UnitStatus.DISCARDED, cause=f"discarded by {request.get('by', 'somebody')}")
+    message = f"the part of unit {unit.uow} in {target} is discarded; its other targets have theirs, or will"
+    return RequestDecision(outcome, {"result": OK, "message": message})
 
 
 def _discard(state: FoldedLog, unit: UnitState, request: Mapping[str, str]) -> RequestDecision:

@@ -79,12 +79,32 @@ def copied(state: FoldedLog, target: str, outcomes: tuple[Outcome, ...], through
     """
     journal = Journal(state, epoch_ms())
     if target:
-        journal.write(EntryKind.TARGET, TargetMeta(target, outcomes, through))
-        # It says through, as all copies of outcomes do: only what people decide goes without.
-        outcomes, through = state.targets.meant(outcomes), state.through
-        outcomes = tuple(outcome for outcome in outcomes if outcome.tid in state.units)
-    journal.write(EntryKind.STATUS, StatusMeta(outcomes, through))
+        _in_target(journal, TargetMeta(target, outcomes, through))
+    else:
+        journal.write(EntryKind.STATUS, StatusMeta(outcomes, through))
     return journal.entries
+
+
+def write_decision(journal: Journal, request_id: str, outcome: Outcome, target: str) -> None:
+    """Writes what a person has decided about a unit, or about its part in one target.
+
+    Args:
+        journal: gets the entries.
+        request_id: the request that they answer.
+        outcome: the decision.
+        target: the target; empty for the whole unit.
+    """
+    if target:
+        _in_target(journal, TargetMeta(target, (outcome,), None))
+    journal.write(EntryKind.STATUS, StatusMeta(() if target else (outcome,), requests=(request_id,)))
+
+
+def _in_target(journal: Journal, meta: TargetMeta) -> None:
+    journal.write(EntryKind.TARGET, meta)
+    state = journal.state
+    meant = (outcome for outcome in state.targets.meant(meta.outcomes) if outcome.tid in state.units)
+    # It says through, as all copies of outcomes do: only what people decide about whole units goes without.
+    journal.write(EntryKind.STATUS, StatusMeta(tuple(meant), state.through))
 
 
 def _moved(state: FoldedLog, wanted: TableAssignment) -> Iterator[tuple[str, str, str, str]]:

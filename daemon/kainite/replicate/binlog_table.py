@@ -1,8 +1,13 @@
 """Asks a MariaDB source, and the extraction that reads it, whether tables can be loaded, all or one by itself.
 
 What commits behind the point of a load must come through the log. So the extraction has to read the tables before
-there is a point. Which ones it reads is a matter of its command line (``--table``), which it takes when it starts, and
-its offset says what it has taken. Its numbers do not depend on it.
+there is a point, and from then on. Which ones it reads is a matter of its command line (``--table``), which it takes
+when it starts, and its offset says what it has taken, and since which number. Its numbers do not depend on it.
+:mod:`kainite.capture.mysql.taken_options` has the invariant of the offset.
+
+So a copy at a point is whole with what the log brings if the offset says, when the copy is made live, that each of its
+tables is read since a number before the point: every unit that came by then was put under such options. Whoever takes a
+table away from an extraction and puts it back, whenever that was, raises the number beyond the point.
 """
 
 from __future__ import annotations
@@ -77,18 +82,51 @@ def check_read(ends: BinlogEnds, tables: Collection[str]) -> None:
     Raises:
         SourceError: it reads others, or the offset's file is missing, or broken.
     """
-    offset = offset_of(ends)
-    if not offset.reads(tables):
+    _read_since(ends, tables)
+
+
+def check_point(ends: BinlogEnds, tables: Collection[str], point: int) -> None:
+    """Checks that the extraction has given, and gives, all changes of tables from the point of their copy on.
+
+    Args:
+        ends: source and target.
+        tables: which; all where there are none.
+        point: the number of the first transaction that the copy does not have.
+
+    Raises:
+        SourceError: some are missing, or the offset's file is missing, or broken.
+    """
+    since = _read_since(ends, tables)
+    if since >= point:
         raise SourceError(
-            f"offset file {ends.offsets.path} says that the extraction reads {', '.join(offset.tables)} alone: start"
-            " kainite extract anew, which takes the options of extractorName then; and start this again"
+            f"offset file {ends.offsets.path} says that the extraction reads {_names(tables)} without a gap since"
+            f" transaction {since} alone, and the copy has those up to {point - 1}: what lies between may be missing"
+            " (--table in extractorName was taken away and put back, or the extraction was begun anew), so the copy is"
+            " worth nothing"
         )
+
+
+def _read_since(ends: BinlogEnds, tables: Collection[str]) -> int:
+    """Returns the number since which tables are read; raises SourceError where one is not."""
+    offset = offset_of(ends)
+    if (since := offset.read_since(tables)) is None:
+        assert offset.options is not None, "who has not begun reads all"
+        raise SourceError(
+            f"offset file {ends.offsets.path} says that the extraction reads {_names(offset.options.tables)} alone:"
+            " start kainite extract anew, which takes the options of extractorName behind what has committed by then;"
+            " and start this again"
+        )
+    return since
+
+
+def _names(tables: Collection[str]) -> str:
+    return ", ".join(tables) or "all tables"
 
 
 def wait_until_read(ends: BinlogEnds, table: str) -> None:
     """Waits for an extraction that gives a table's changes; raises SourceError after :data:`READ_S` seconds."""
     until = time.monotonic() + READ_S
-    while not offset_of(ends).reads([table]) and time.monotonic() < until:
+    while offset_of(ends).read_since([table]) is None and time.monotonic() < until:
         time.sleep(_LOOK_S)
     check_read(ends, [table])
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 import psycopg
 
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
+from kainite.replicate import ledger
 from kainite.replicate.ends import is_mariadb, target_session
 from kainite.replicate.foreign_keys import make_again
 from kainite.replicate.ledger import LoadStep
@@ -142,6 +143,16 @@ def load_in(connection: LoadSession, log_partition: str) -> FoundLoad | None:
     from kainite.replicate.mariadb_load_ledger import found_mariadb_load
 
     return found_mariadb_load(connection, log_partition)
+
+
+def tables_in(connection: LoadSession, log_partition: str) -> list[tuple[str, str, int | None, str]]:
+    """Returns schema, name, place of the copy, and state of each table that a load has copied."""
+    if isinstance(connection, psycopg.Connection):
+        return connection.execute(ledger.POSITIONS, (log_partition,)).fetchall()
+    from kainite.replicate import mariadb_table_ledger
+    from kainite.targets.mariadb.rows import rows_if_there
+
+    return [tuple(row) for row in rows_if_there(connection, mariadb_table_ledger.STATES, log_partition)]
 
 
 def status_in(connection: LoadSession, log_partition: str) -> ReplicaStatus:

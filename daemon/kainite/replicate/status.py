@@ -93,6 +93,7 @@ class ReplicaStatus:
         tables: the tables.
         verified: the latest result of a comparison with the source; None where there is none.
         standbys: what a promotion of each standby of the source would do, where it was asked.
+        gaps: tables of which changes are missing, where the extraction's offset was asked.
     """
 
     state: LoadState | None
@@ -114,6 +115,7 @@ class ReplicaStatus:
     tables: tuple[TableStatus, ...] = ()
     verified: VerifyOutcome | None = None
     standbys: tuple[CheckFinding, ...] = ()
+    gaps: tuple[CheckFinding, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Returns the status as it is printed with ``--json``."""

@@ -84,11 +84,13 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
     """
     commit = (DEFAULTS | values)["apply", "commit"]
     if not of_targets:
-        if commit is TargetCommit.ATOMIC:
-            yield "targetCommit=atomic is about several targets, and the settings file has no target.NAME"
+        if commit is not TargetCommit.EACH:
+            yield f"targetCommit={commit} is about several targets, and the settings file has no target.NAME"
         return
-    if commit is TargetCommit.ATOMIC:
-        yield from _unprepared(of_targets)
+    if commit is not TargetCommit.EACH:
+        yield from _unable(of_targets, commit)
+    if commit is TargetCommit.TOGETHER:
+        yield from _same(of_targets)
     for place, key, own_key in (
         (("apply", "target"), "target", "target.NAME"),
         (("uow", "catalogue_file"), "catalogueFile", "target.NAME.catalogueFile"),
@@ -111,16 +113,27 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
                 yield f"target.{name}.tables: {what}; one target at most takes all other tables"
 
 
-def _unprepared(of_targets: Mapping[str, Values]) -> Iterator[str]:
-    """Yields the targets that cannot prepare a transaction."""
-    able = ", ".join(kind.name for kind in TARGET_KINDS if kind.prepares)
+def _unable(of_targets: Mapping[str, Values], commit: TargetCommit) -> Iterator[str]:
+    """Yields the targets that cannot commit so."""
+    atomic = commit is TargetCommit.ATOMIC
+    able = [kind for kind in TARGET_KINDS if (kind.prepares if atomic else kind.holds)]
+    lacks = "in which Kainite prepares no transaction" if atomic else "which commits when it answers, and cannot wait"
     for name, own in of_targets.items():
         address = own.get(("apply", "target"))
-        if address is not None and not (kind := kind_of(address)).prepares:
+        if address is not None and (kind := kind_of(address)) not in able:
             yield (
-                f"target.{name} is of the kind {kind.name}, in which Kainite prepares no transaction:"
-                f" targetCommit=atomic needs targets of the kind {able}; with targetCommit=each every kind takes part"
+                f"target.{name} is of the kind {kind.name}, {lacks}: targetCommit={commit} needs targets of the kind"
+                f" {', '.join(each.name for each in able)}; with targetCommit=each every kind takes part"
             )
+
+
+def _same(of_targets: Mapping[str, Values]) -> Iterator[str]:
+    """Yields the targets that are one database: of SQLite, one of two open transactions would wait for the other."""
+    places: dict[str, str] = {}
+    for name, own in of_targets.items():
+        address = own.get(("apply", "target"))
+        if address is not None and (other := places.setdefault(address, name)) != name:
+            yield f"target.{other} and target.{name} are one database: name it as one target, which commits as a whole"
 
 
 def assignment_of(of_targets: Mapping[str, Mapping[tuple[str, str], Any]]) -> TableAssignment:
@@ -158,9 +171,26 @@ def of_target(settings: Settings, name: str | None) -> Settings:
     )
 
 
+def has_one_job(settings: Settings) -> bool:
+    """Tells whether one apply job serves all of several targets, so that a unit has one status."""
+    return bool(settings.of_targets) and settings.apply.commit is not TargetCommit.EACH
+
+
 def is_atomic(settings: Settings) -> bool:
-    """Tells whether a unit is committed in all of several targets or in none, so that one apply job serves them all."""
-    return bool(settings.of_targets) and settings.apply.commit is TargetCommit.ATOMIC
+    """Tells whether a unit is committed in all of several targets or in none."""
+    return has_one_job(settings) and settings.apply.commit is TargetCommit.ATOMIC
+
+
+def require_parts(settings: Settings) -> None:
+    """Refuses what is about a unit's status in one of several targets, where units have one status.
+
+    Raises:
+        SettingsError: one apply job serves all targets.
+    """
+    if has_one_job(settings):
+        raise SettingsError(
+            f"with targetCommit={settings.apply.commit} a unit has one status in all targets: leave --target out"
+        )
 
 
 def each_target(settings: Settings) -> tuple[Settings, ...]:

@@ -16,6 +16,7 @@ from kainite_spark.driver.runner import Runner
 from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.stop_requests import StopRequests
+from kainite_spark.targets.together.target import TogetherTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class ApplyEnvironment:
     @property
     def of_several(self) -> bool:
         """Returns whether the log has several targets, which keep the common mark."""
-        return bool(self.name) or isinstance(self.target, AtomicTarget)
+        return bool(self.name) or isinstance(self.target, AtomicTarget | TogetherTarget)
 
 
 @dataclass(slots=True)

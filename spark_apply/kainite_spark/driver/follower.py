@@ -7,8 +7,8 @@ follower also tells :class:`~kainite_spark.plan.backlog.Backlog`
 * of new units (UNIT), which are failed already when they were malformed or did not fit the catalogue;
 * of parts that came late for a failed unit (FRAGMENT): the unit holds back units that touch the same rows as these
   parts;
-* of a person's decisions (STATUS without ``through``): retry, also of a unit that was judged again (REFIT), discard of
-  a failed unit, and that another unit is to be discarded.
+* of a person's decisions (STATUS without ``through``, or TARGET without it for the part in this target alone): retry,
+  also of a unit that was judged again (REFIT), discard of a failed unit, and that another unit is to be discarded.
 
 A STATUS entry with ``through`` has an apply job's outcomes, and says up to which id the owner has copied them. They are
 this job's own outcomes, unless this job stood still and another apply job took over. After a start the follower applies
@@ -207,6 +207,8 @@ class LogFollower:
                 self._decided(entry.meta, retried)
             elif isinstance(entry.meta, TargetMeta) and entry.meta.target == self._target:
                 self._forget_resolved(entry.meta.outcomes)
+                if entry.meta.through is None:
+                    self._retry(entry.meta.outcomes)
             elif isinstance(entry.meta, ControlMeta) and entry.meta.what == TARGETS:
                 self._check_targets()
 
@@ -258,6 +260,12 @@ class LogFollower:
             return ()
         seen = [self._seen(one.tid) for one in status.outcomes if one.status is UnitStatus.IN_PROGRESS]
         return {unit.tid for unit in seen if unit is not None and (not self._target or unit.status is _FAILED)}
+
+    def _retry(self, outcomes: Iterable[Outcome]) -> None:
+        """Tries units again whose part in this target a person retries: the log has it as failed before."""
+        for outcome in outcomes:
+            if outcome.status is UnitStatus.IN_PROGRESS and outcome.tid in self._backlog.failed:
+                self._backlog.retry(outcome.tid)
 
     def _forget_resolved(self, outcomes: Iterable[Outcome]) -> None:
         self._backlog.forget_resolved(one.tid for one in outcomes if one.status in RESOLVED)

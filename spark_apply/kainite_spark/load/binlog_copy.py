@@ -16,8 +16,9 @@ For the load of a single table that has one more reason: a unit that was applied
 a transaction. The end of the binlog is read behind that beginning, so the copy has it.
 
 A load is of worth only if the extraction gives all changes of its tables from the point on. Which tables an extraction
-reads (``--table``) its offset says. The load of a single table waits for an extraction that reads it, and only then
-makes the point.
+reads (``--table``), and since when, its offset says. The load of a single table waits for an extraction that reads it,
+and only then makes the point. Where a gap is found later the copy is void, and the next start begins anew
+(:mod:`kainite.replicate.binlog_table`).
 
 InnoDB's own ``ON DELETE CASCADE`` and the like are not in the binlog: the target's foreign keys do the same. They are
 off while a table is loaded by itself, so such a table is refused (:mod:`kainite.capture.mysql.silent_actions`).
@@ -45,7 +46,7 @@ from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_plan import PairedTable, check_pairs, copy_steps, paired_tables
 from kainite.replicate.binlog_point import binlog_point, offset_of, source_catalogue
-from kainite.replicate.binlog_table import check_copied, check_read, paired_table, wait_until_read
+from kainite.replicate.binlog_table import check_copied, check_point, check_read, paired_table, wait_until_read
 from kainite.replicate.ends import is_mariadb, target_session
 from kainite.replicate.ledger import LoadStep
 from kainite.replicate.mariadb_plan import steps_from_mariadb
@@ -116,6 +117,9 @@ class BinlogCopySource:
         check_offset(self.ends.source.url, offset)
         if self.table is None:
             check_read(self.ends, self.ends.source.tables)
+
+    def check_point(self, point: int) -> None:
+        check_point(self.ends, self.ends.source.tables if self.table is None else self.table[1:], point)
 
     def plan(self, target: Catalogue, parallelism: int) -> _BinlogCopy:
         if self.table is not None:

@@ -3,7 +3,8 @@
 :mod:`kainite.replicate.table_ledger` has the rules. Each batch is one transaction, which takes the held deltas and
 applies those of units that committed at the table's point or later. Batches go on while the apply job holds more; when
 little is left, or the apply job has nothing to do, the fence is locked, what is left is applied, and the table goes
-live as the lock is given back.
+live as the lock is given back. All units that came by then must have had the table's changes: that is looked at under
+the lock.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class CatchUp:
         look: called now and then, for progress.
         check: called each :data:`CHECK_S` seconds; raises SourceError where what commits does not reach the log any
             more, since the apply job would never pass the point.
+        check_point: called under the lock; raises SourceError where changes behind the point are missing.
     """
 
     load: DrivenTable
@@ -75,6 +77,7 @@ class CatchUp:
     stop: threading.Event
     look: Callable[[], None]
     check: Callable[[], None] = lambda: None
+    check_point: Callable[[], None] = lambda: None
 
     def run(self) -> bool:
         """Catches up, and makes the table live; tells whether it is, or ``stop`` came first.
@@ -83,7 +86,7 @@ class CatchUp:
             TargetRejectedError: the target refuses a delta.
             TargetFencedError: another driver has taken over.
             TargetUnavailableError: the target is away, or rows are locked, for a while.
-            SourceError: what commits does not reach the log any more.
+            SourceError: what commits does not reach the log any more, or has not.
         """
         check_at = time.monotonic() + CHECK_S
         while not self.stop.is_set():
@@ -109,6 +112,7 @@ class CatchUp:
         with self.load.nobody_applies():
             while self._batch():
                 self.load.steps.seen()
+            self.check_point()
             self.load.go_live()
 
     def _batch(self) -> Sequence[HeldUnit]:

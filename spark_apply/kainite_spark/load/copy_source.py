@@ -60,6 +60,13 @@ class CopySource(Protocol):
     def check(self) -> None:
         """Raises SourceError where what commits from now on does not reach the log."""
 
+    def check_point(self, point: int) -> None:
+        """Raises SourceError where changes behind a copy's point are missing, among those that have come so far.
+
+        Args:
+            point: a place of the source (:mod:`kainite.capture.places`).
+        """
+
     def plan(self, target: Catalogue, parallelism: int) -> PlannedCopy:
         """Returns what is to be copied.
 
@@ -133,6 +140,9 @@ class PostgresCopySource:
 
     def check(self) -> None:
         check_slot(self.ends.source)
+
+    def check_point(self, point: int) -> None:
+        """Does nothing: the extraction ends where the publication loses a table."""
 
     def plan(self, target: Catalogue, parallelism: int) -> _PostgresCopy:
         tables, order = _published(self.ends), target

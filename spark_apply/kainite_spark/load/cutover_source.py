@@ -13,9 +13,11 @@ from kainite.capture.postgresql.quiet_source import QuietSource, watching
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate.binlog_closing import look_at_binlog_writers
 from kainite.replicate.binlog_ends import BinlogEnds
+from kainite.replicate.binlog_gaps import gaps_of
 from kainite.replicate.binlog_watch import watching_binlog
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, source_session
 from kainite.replicate.findings import CheckFinding, wrong
+from kainite.replicate.load_target import load_session
 from kainite.replicate.slot import found_slot, problem_of
 from kainite.replicate.source_closing import look_at_writers
 from kainite.replicate.source_triggers import triggers_of_binlog, triggers_of_postgresql
@@ -134,6 +136,8 @@ class BinlogCutOverSource:
             BinlogCopySource(self.ends).check()
         except SourceError as error:
             yield wrong("binlog", str(error), "kainite replicate load --anew, behind a new offset")
+        with load_session(self.ends.target, "kainite replicate cutover") as target:
+            yield from gaps_of(self.ends, target)
         yield from self.sequences.look()
 
     def watching(self) -> AbstractContextManager[SourceWatch]:

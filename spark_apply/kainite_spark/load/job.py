@@ -103,7 +103,7 @@ class LoadJob:
         )
 
     def _load(self, ledger: DrivenLedger, found: FoundLoad | None) -> None:
-        if not goes_on(self.source.lives, ledger, found):
+        if not goes_on(self.source, ledger, found):
             self._release(ledger.found())
             self._begin(ledger)
         now = ledger.found()
@@ -114,15 +114,17 @@ class LoadJob:
             self._finish(ledger, now)
 
     def _finish(self, ledger: DrivenLedger, now: FoundLoad) -> None:
-        """Makes the load live; what committed since the point is in the slot, or the copy is worth nothing."""
+        """Makes the load live; what committed since the point comes through the log, or the copy is worth nothing."""
+        assert now.position is not None, "the load has a point"
         try:
             self.source.check()
+            self.source.check_point(now.position)
         except SourceError:
             ledger.void()
             raise
         ledger.finish()
         self._release(now)
-        event(_LOG, logging.INFO, "target is live", position=format_place(now.position or 0, now.source))
+        event(_LOG, logging.INFO, "target is live", position=format_place(now.position, now.source))
         make_foreign_keys(self.connection, self.source.ends.log_partition)
 
     def _release(self, found: FoundLoad | None) -> None:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kainite.base.errors import TargetFencedError, TargetRejectedError, TargetUnavailableError
+from kainite.base.errors import SourceError, TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
 from kainite.capture.places import format_place
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_ledger import FoundLoad
 from kainite.replicate.load_target import DrivenLedger, foreign_keys_made
+from kainite_spark.load.copy_source import CopySource
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome
 
 if TYPE_CHECKING:
@@ -59,23 +60,27 @@ class LostSnapshotError(Exception):
     """The snapshot is gone."""
 
 
-def goes_on(lives: Callable[[str], bool], ledger: DrivenLedger, found: FoundLoad | None) -> bool:
+def goes_on(source: CopySource, ledger: DrivenLedger, found: FoundLoad | None) -> bool:
     """Goes on with a load that was left, if what is left of it can be done; tells whether it does.
 
     Args:
-        lives: tells whether a snapshot can still be read.
+        source: what is copied.
         ledger: the load's.
         found: the load as it was left.
     """
     if found is None or found.state is not LoadState.LOADING or found.position is None:
         return False
-    if found.copies and not (found.snapshot and lives(found.snapshot)):
-        event(_LOG, logging.WARNING, "the source's snapshot is gone: the load begins anew",
-              position=format_place(found.position, found.source))  # fmt: skip
+    position = format_place(found.position, found.source)
+    if found.copies and not (found.snapshot and source.lives(found.snapshot)):
+        event(_LOG, logging.WARNING, "the source's snapshot is gone: the load begins anew", position=position)
+        return False
+    try:
+        source.check_point(found.position)
+    except SourceError as error:
+        event(_LOG, logging.WARNING, "the copy is worth nothing: the load begins anew", position=position, cause=error)
         return False
     ledger.go_on()
-    event(_LOG, logging.INFO, "load goes on", position=format_place(found.position, found.source),
-          generation=ledger.generation)  # fmt: skip
+    event(_LOG, logging.INFO, "load goes on", position=position, generation=ledger.generation)
     return True
 
 

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kainite.base.errors import SourceError, TargetRejectedError
@@ -99,7 +100,7 @@ class TableLoadJob:
 
     def _run(self, load: DrivenTable, own: CopySource, *, anew: bool) -> OwnLoad:
         found = load.steps.found()
-        if anew or not goes_on(own.lives, load.steps, found):
+        if anew or not goes_on(own, load.steps, found):
             self._begin(load, own, found)
         try:
             self._nudge()
@@ -153,15 +154,16 @@ class TableLoadJob:
         found = load.found()
         assert found is not None
         assert found.position is not None
+        point = partial(own.check_point, found.position)
 
         def check() -> None:
-            """Looks whether what commits still reaches the log; else the copy is worth nothing."""
-            try:
-                own.check()
-            except SourceError:
-                load.steps.void()
-                raise
+            own.check()
+            point()
 
-        check()
-        with closing(self.session()) as session:
-            return CatchUp(load, found.position, session, self.stop, self.look, check).run()
+        try:
+            check()
+            with closing(self.session()) as session:
+                return CatchUp(load, found.position, session, self.stop, self.look, check, point).run()
+        except SourceError:  # what commits has not reached the log: the copy is worth nothing
+            load.steps.void()
+            raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import pytest
 
 from kainite.base.errors import CatalogueError, SourceError
 from kainite.capture.mysql.extractor import BinlogReading
+from kainite.capture.mysql.taken_options import OTHERS, TakenOptions
+from kainite.capture.truncate import OnTruncate
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.binlog_point import offset_of
-from kainite.replicate.binlog_table import check_read, paired_table, wait_until_read
+from kainite.replicate.binlog_table import check_point, check_read, paired_table, wait_until_read
 from kainite.settings import ExtractOffsets
 from kainite.uow.catalogue.tables import Catalogue
 from support.mariadb_source import execute, source_database
@@ -78,11 +81,39 @@ def test_an_extraction_that_reads_other_tables_is_told(ends: BinlogEnds, monkeyp
     monkeypatch.setattr("kainite.replicate.binlog_table.READ_S", 0.0)
     assert offset_of(ends).number == 7
     wait_until_read(ends, "item")  # nobody has read from where a person begins
-    begun = {"server": "7", "database": "shop", "begun": 1}
-    ends.offsets.save(Place({**offset_of(ends).as_json(), "source": begun, "tables": ["line"]}))
+    options = TakenOptions({"line": 5}, OnTruncate.FAIL)
+    ends.offsets.save(Place({**offset_of(ends).as_json(), "options": options.as_json()}))
     with pytest.raises(SourceError, match="reads line alone: start kainite extract anew"):
         wait_until_read(ends, "item")
     for tables in (["line", "item"], []):
         with pytest.raises(SourceError, match="reads line alone: start kainite extract anew"):
             check_read(ends, tables)
     check_read(ends, ["line"])
+
+
+@pytest.mark.parametrize(
+    ("since", "tables", "point", "said"),
+    [
+        ({"item": 6}, ["item"], 7, ""),
+        (
+            {"item": 7},
+            ["item"],
+            7,
+            "reads item without a gap since transaction 7 alone, and the copy has those up to 6",
+        ),
+        ({"item": 3, OTHERS: 7}, ["item"], 4, ""),
+        ({"item": 3, OTHERS: 7}, ["line"], 7, "since transaction 7"),
+        ({"item": 3, OTHERS: 7}, [], 7, "reads all tables without a gap since transaction 7"),
+        ({"item": 3, OTHERS: 6}, [], 7, ""),
+        ({"line": 1}, ["item"], 7, "reads line alone"),
+        (None, ["item"], 8, ""),
+        (None, ["item"], 7, "since transaction 7"),
+    ],
+)
+def test_a_copy_from_before_a_gap_is_worth_nothing(
+    ends: BinlogEnds, since: dict[str, int] | None, tables: list[str], point: int, said: str
+) -> None:
+    options = {} if since is None else {"options": TakenOptions(since, OnTruncate.FAIL).as_json()}
+    ends.offsets.save(Place({**offset_of(ends).as_json(), **options}))
+    with pytest.raises(SourceError, match=said) if said else nullcontext():
+        check_point(ends, tables, point)

@@ -10,7 +10,7 @@ from kainite.base.errors import SettingsError
 from kainite.base.redaction import redacted
 from kainite.settings import Settings, load
 from kainite.settings.assignment import NO_TARGETS, TableAssignment
-from kainite.settings.targets import each_target, is_atomic, of_target, require_one_target
+from kainite.settings.targets import each_target, has_one_job, is_atomic, of_target, require_one_target
 
 TWO = ("target.shop = sqlite:///shop.db", "target.crm = sqlite:///crm.db", "target.crm.tables = crm.*, visit")
 
@@ -110,6 +110,32 @@ def test_a_kind_that_does_not_prepare_is_refused(tmp_path: Path, line: str, said
         read(tmp_path, *BOTH, line, "target.erp.tables = bill", "target.erp.catalogueFile = c.json")
 
 
-def test_one_target_does_not_commit_together(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="targetCommit=atomic is about several targets"):
-        read(tmp_path, "target = postgresql://u@h/db", "targetCommit = atomic")
+def test_targets_that_refuse_together_have_one_job_too(tmp_path: Path) -> None:
+    settings = read(tmp_path, *BOTH[:2], "target.crm.tables = visit", "targetCommit = together")
+    assert has_one_job(settings)
+    assert not is_atomic(settings)
+    assert settings.log.targets == NO_TARGETS
+    assert has_one_job(read(tmp_path, *BOTH))
+    assert not has_one_job(read(tmp_path, *BOTH[:-1]))
+
+
+def test_a_kind_that_cannot_wait_is_refused(tmp_path: Path) -> None:
+    """Shows a loader does not take part, and SQLite does."""
+    of_erp = "target.erp.tables = bill", "target.erp.catalogueFile = c.json", "targetCommit = together"
+    with pytest.raises(
+        SettingsError, match=r"target\.erp is of the kind exec, which commits when it answers, and cannot"
+    ):
+        read(tmp_path, *BOTH[:3], "target.erp = exec:load", *of_erp)
+    assert has_one_job(read(tmp_path, *BOTH[:3], "target.erp = sqlite:///erp.db", *of_erp))
+
+
+def test_one_database_is_one_target_of_those_that_refuse_together(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"target\.shop and target\.erp are one database: name it as one target"):
+        read(tmp_path, *BOTH[:3], "target.erp = postgresql://u@h/shop", "target.erp.tables = bill",
+             "targetCommit = together")  # fmt: skip
+
+
+@pytest.mark.parametrize("commit", ["atomic", "together"])
+def test_one_target_does_not_commit_together(tmp_path: Path, commit: str) -> None:
+    with pytest.raises(SettingsError, match=f"targetCommit={commit} is about several targets"):
+        read(tmp_path, "target = postgresql://u@h/db", f"targetCommit = {commit}")

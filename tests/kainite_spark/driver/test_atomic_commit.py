@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -11,20 +10,13 @@ import pytest
 
 from kainite.settings import Consistency
 from kainite.store.memory import MemoryStore
-from kainite.uow.delta import UnitKind
 from kainite_spark.targets.atomic.decisions import Decisions
 from support.atomic_world import LEDGER, AtomicWorld
 from support.chaos import Fate, KilledError
-from support.several_world import changed, contact, item, noting
-from support.stores import Database
+from support.joint_history import EXPECTED, file_databases, history
+from support.several_world import contact, item, noting
 
-End = tuple[dict[int, int], list[str], dict[int, int], list[str], dict[str, str]]
 Fresh = Callable[[], AtomicWorld]
-
-
-def file_database(path: Path) -> Database:
-    sqlite3.connect(path).close()
-    return Database(f"sqlite:///{path}")
 
 
 @pytest.fixture
@@ -33,41 +25,9 @@ def fresh(tmp_path: Path) -> Iterator[Fresh]:
     with ExitStack() as worlds:
 
         def made() -> AtomicWorld:
-            folder = tmp_path / str(len(list(tmp_path.iterdir())))
-            folder.mkdir()
-            databases = {name: file_database(folder / f"{name}.db") for name in ("shop", "crm")}
-            return worlds.enter_context(closing(AtomicWorld(MemoryStore(), databases)))
+            return worlds.enter_context(closing(AtomicWorld(MemoryStore(), file_databases(tmp_path))))
 
         yield made
-
-
-def history(world: AtomicWorld, consistency: Consistency, *fates: Fate) -> End:
-    """Applies units of one target and of both, conflicts, one that each target refuses in turn, and a correction."""
-    log = world.log
-    settings = {"consistency": consistency, "max_units": 3, "group_units": 2}
-    log.unit("both", *noting("both", item(1, 1), contact(1, 1)))
-    log.unit("shop alone", *noting("shop alone", changed("item", 1, 2)))
-    log.unit("again both", *noting("again both", changed("item", 1, 3), changed("contact", 1, 3)))
-    log.unit("refused here", *noting("refused here", item(2, -1), contact(2, 1)))
-    log.unit("refused there", *noting("refused there", item(3, 1), contact(3, -1)))
-    log.unit("behind", *noting("behind", changed("contact", 3, 5)))
-    world.apply(*fates[:1], **settings)
-    world.databases["crm"].run("INSERT INTO contact (id, v) VALUES (9, 0);")
-    log.unit("fix", *noting("fix", item(3, 7), contact(3, 7)), kind=UnitKind.CORRECTION)
-    log.ask("discard", "refused here")
-    log.unit("crm alone", *noting("crm alone", changed("contact", 1, 4)))
-    world.apply(*fates[1:], **settings)
-    world.apply(**settings)
-    return world.rows("shop"), world.noted("shop"), world.rows("crm"), world.noted("crm"), world.statuses()
-
-
-EXPECTED: End = (
-    {1: 3, 3: 7},
-    ["again both", "both", "fix", "shop alone"],
-    {1: 4, 3: 5, 9: 0},
-    ["again both", "behind", "both", "crm alone", "fix"],
-    {},
-)
 
 
 @pytest.mark.timeout(300)

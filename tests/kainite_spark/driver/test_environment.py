@@ -11,12 +11,15 @@ from kainite.settings.assignment import TableAssignment
 from kainite.store.memory import MemoryStore
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.targets.atomic.target import AtomicTarget
+from kainite_spark.targets.together.target import TogetherTarget
 
 ALL_TARGETS = AtomicTarget({}, TableAssignment())
+TOGETHER = TogetherTarget({}, TableAssignment())
 
 
 @pytest.mark.parametrize(
-    ("target", "name", "several"), [(object(), "", False), (object(), "crm", True), (ALL_TARGETS, "", True)]
+    ("target", "name", "several"),
+    [(object(), "", False), (object(), "crm", True), (ALL_TARGETS, "", True), (TOGETHER, "", True)],
 )
 def test_one_of_several_targets_and_all_of_them_keep_the_common_mark(target: Any, name: str, several: bool) -> None:
     runner: Any = None

@@ -23,6 +23,7 @@ from kainite.uow.catalogue.several import merged, only
 from kainite.uow.delta import Delta, Operation, UnitKind
 from kainite.uow.signing import Signing
 from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.job import ApplyJob
 from support.chaos import Fate, KilledError, MortalStore, MortalTarget
 from support.inline_runner import InlineRunner
@@ -147,6 +148,68 @@ def test_a_unit_that_one_target_refuses_fails_there_alone(world: SeveralWorld) -
     assert (world.shop.rows(), world.crm.rows()) == ({1: 2}, {1: 2})
     assert world.crm.noted() == ["bad", "behind"]
     assert log.statuses() == {}
+
+
+def failed_in_both(world: SeveralWorld) -> None:
+    """Applies a unit that both targets refuse, with another one behind it, and lets both take it from then on."""
+    world.log.unit("bad", *noting("bad", item(1, -1), contact(1, -1)))
+    world.log.unit("behind", *noting("behind", changed("item", 1, 2), changed("contact", 1, 2)))
+    world.apply()
+    assert world.statuses()["bad"] == {"shop": "failed", "crm": "failed"}
+    for one, table in ((world.shop, "item"), (world.crm, "contact")):
+        one.database.run(f"DROP TABLE {table}; CREATE TABLE {table} (id bigint PRIMARY KEY, v bigint);")
+
+
+def test_a_retry_of_one_part_leaves_the_other_failed(world: SeveralWorld) -> None:
+    """Shows it, also where the job begins anew behind the decision, and that the unit stays failed by the other one."""
+    failed_in_both(world)
+    assert world.log.ask("retry", "bad", "crm") == "ok"
+    assert world.statuses()["bad"] == {"shop": "failed", "crm": "in progress"}
+    world.apply()
+    assert world.statuses() == {
+        "bad": {"shop": "failed", "crm": "committed"},
+        "behind": {"shop": "blocked", "crm": "committed"},
+    }
+    assert (world.shop.rows(), world.crm.rows()) == ({}, {1: 2})
+    assert world.log.statuses()["bad"] is UnitStatus.FAILED
+    assert world.log.ask("retry", "bad", "crm") == "refused", "it is committed there"
+    assert world.log.ask("retry", "bad", "erp") == "refused", "there is no such part"
+    assert world.log.ask("retry", "bad", "shop") == "ok"
+    world.apply()
+    assert (world.log.statuses(), world.shop.rows()) == ({}, {1: 2})
+    assert world.shop.noted() == world.crm.noted() == ["bad", "behind"]
+
+
+def test_a_running_job_hears_of_the_retry_of_its_part(world: SeveralWorld) -> None:
+    failed_in_both(world)
+    follower = LogFollower(world.store, "0", target="crm")
+    other = LogFollower(world.store, "0", target="shop")
+    follower.start()
+    other.start()
+    tid = world.log.state.find("bad")
+    assert tid is not None
+    assert world.log.ask("retry", "bad", "crm") == "ok"
+    assert follower.poll()
+    assert other.poll()
+    assert (tid.tid in follower.backlog.failed, tid.tid in other.backlog.failed) == (False, True)
+
+
+def test_a_discard_of_one_part_leaves_the_other_to_its_target(world: SeveralWorld) -> None:
+    failed_in_both(world)
+    assert world.log.ask("discard", "bad", "shop") == "ok"
+    assert world.statuses()["bad"] == {"shop": "discarded", "crm": "failed"}
+    assert world.log.ask("retry", "bad", "crm") == "ok"
+    world.shop.database.run("INSERT INTO item (id, v) VALUES (1, 0);")
+    world.apply()
+    assert world.log.statuses() == {}
+    assert (world.shop.noted(), world.crm.noted()) == (["behind"], ["bad", "behind"])
+
+
+def test_a_part_that_has_not_failed_is_not_discarded_alone(world: SeveralWorld) -> None:
+    world.log.unit("bad", *noting("bad", item(1, -1), contact(1, 1)))
+    world.apply("shop")
+    assert world.log.ask("discard", "bad", "crm") == "refused"
+    assert world.statuses() == {"bad": {"shop": "failed", "crm": "in progress"}}
 
 
 def test_a_failed_unit_is_discarded_where_it_is_not_applied(world: SeveralWorld) -> None:

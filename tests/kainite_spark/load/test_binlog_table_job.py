@@ -9,25 +9,29 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from kainite.base.errors import SourceError, TargetRejectedError
 from kainite.capture.mysql import snapshot_tables
 from kainite.capture.truncate import OnTruncate
 from kainite.replicate import binlog_table
+from kainite.replicate.binlog_gaps import gaps_of
 from kainite.replicate.binlog_table import paired_table
+from kainite.replicate.table_ledger import load_name
 from kainite_spark.load import catch_up
 from support.binlog_loading import BinlogLoading
 from support.driver_kills import KilledError, kills
 from support.live_binlog import LiveBinlog, live_binlog
 from support.live_replica import DRIFT, FOREIGN_KEYS
 from support.mariadb_source import mariadb_with_binlog, source_database
-from support.replicas import tables_of
+from support.replicas import LOG, tables_of
 from support.waiting import eventually
 
 
@@ -159,9 +163,8 @@ def test_a_table_is_added_to_those_that_the_extraction_reads(
     source: str, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Holds the table's changes, and waits for an extraction that has begun with the new options."""
-    read = ("account", "counter", "journal", "entry")
     monkeypatch.setattr(binlog_table, "READ_S", 1.0)
-    with live_binlog(source, postgres, tmp_path, follows=False, tables=read) as live:
+    with live_binlog(source, postgres, tmp_path, follows=False, tables=READ) as live:
         live.loading.in_source(MORE, "INSERT INTO more VALUES (1, 1)")
         live.loading.in_target(MORE)
         live.made.read_catalogue()
@@ -169,7 +172,7 @@ def test_a_table_is_added_to_those_that_the_extraction_reads(
         ends = live.loading.ends
         with pytest.raises(SourceError, match="--table more"):
             paired_table(ends, "more", tables_of(postgres))
-        wider = replace(ends, source=replace(ends.source, tables=(*read, "more")))
+        wider = replace(ends, source=replace(ends.source, tables=WIDER))
         live.loading = BinlogLoading(wider)
         with pytest.raises(SourceError, match="start kainite extract anew"):
             live.load("more")
@@ -188,6 +191,141 @@ def test_a_table_is_added_to_those_that_the_extraction_reads(
         assert live.made.failed() == {}
         assert live.loading.in_target("SELECT count(*) >= 2 FROM more") == [(True,)]
         assert live.loading.differences() == {}
+
+
+@contextmanager
+def named(source: str, postgres: str, folder: Path) -> Iterator[LiveBinlog]:
+    """Gives a live replica whose extraction reads the tables of its settings, which have one more than before."""
+    with live_binlog(source, postgres, folder, follows=False, tables=READ) as live:
+        alone = MORE.replace("REFERENCES account (id)", "")
+        live.loading.in_source(alone, "INSERT INTO more VALUES (1, 1)")
+        live.loading.in_target(alone)
+        live.made.read_catalogue()
+        live.loading = BinlogLoading(replace(live.loading.ends, source=replace(live.loading.ends.source, tables=WIDER)))
+        restarted(live, WIDER)
+        yield live
+
+
+READ = ("account", "counter", "journal", "entry")
+WIDER = (*READ, "more")
+
+
+def restarted(live: LiveBinlog, tables: tuple[str, ...], *, applies: bool = True) -> None:
+    """Ends the extraction, begins it again with other tables, and has a change of the added one committed."""
+    live.made.begin_again(tables=tables)
+    live.made.read()
+    live.loading.in_source("INSERT INTO more SELECT COUNT(*) + 1, 2 FROM more")
+    live.made.read()
+    if applies:
+        live.made.catch_up()
+
+
+def place_of(live: LiveBinlog, load: str) -> int | None:
+    """Returns the point of a load in the ledger."""
+    [(position,)] = live.loading.in_target(
+        f"SELECT (position - '0/0')::bigint FROM kainite_load WHERE log_partition = '{load}'"
+    )
+    return None if position is None else int(position)
+
+
+def loaded_whole(live: LiveBinlog, steps: Any) -> None:
+    """Loads all tables anew, of which no load has filled the added one."""
+    live.loading.in_target("TRUNCATE more")
+    live.loading.load(steps, anew=True)
+
+
+ADDED = load_name(LOG, ("public", "more"))
+
+
+def following_look(live: LiveBinlog) -> None:
+    """Applies what has committed, so that the apply job passes the point."""
+    if live.state("more") == "catching up":
+        live.made.catch_up()
+
+
+def test_an_addition_that_is_gone_on_with_behind_a_gap_begins_anew(
+    source: str, postgres: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Takes the table away from the extraction, and puts it back, between two calls of the command."""
+    with named(source, postgres, tmp_path) as live:
+        stop = threading.Event()
+
+        def left() -> None:
+            if live.state("more") == "catching up":
+                stop.set()
+
+        live.load("more", look=left, stop=stop)
+        before = place_of(live, ADDED)
+        assert before is not None
+        restarted(live, READ)
+        restarted(live, WIDER)
+        assert live.load("more", look=partial(following_look, live)).state == "live"
+        after = place_of(live, ADDED)
+        assert after is not None
+        assert after > before
+        assert "the copy is worth nothing" in caplog.text
+        restarted(live, WIDER)
+        assert live.made.failed() == {}
+        assert live.loading.differences() == {}
+
+
+def test_an_extraction_that_leaves_the_table_out_while_it_catches_up_ends_the_addition(
+    source: str, postgres: str, tmp_path: Path
+) -> None:
+    with named(source, postgres, tmp_path) as live:
+
+        def narrow() -> None:
+            if live.state("more") == "catching up":
+                restarted(live, READ)  # the apply job passes the point, without a change of the table
+
+        with pytest.raises(SourceError, match="reads account, counter, journal, entry alone"):
+            live.load("more", look=narrow)
+        assert place_of(live, ADDED) is None
+        assert live.state("more") == "catching up"
+        restarted(live, WIDER)
+        assert live.load("more", look=partial(following_look, live)).state == "live"
+        assert live.made.failed() == {}
+        assert live.loading.differences() == {}
+
+
+def test_a_load_of_everything_behind_a_gap_begins_anew(source: str, postgres: str, tmp_path: Path) -> None:
+    with named(source, postgres, tmp_path) as live:
+        toggled: list[int] = []
+
+        def toggle(step: int) -> None:
+            if not toggled:
+                toggled.append(step)
+                restarted(live, READ, applies=False)
+                restarted(live, WIDER, applies=False)
+
+        with pytest.raises(SourceError, match=r"without a gap since transaction \d+ alone.*is worth nothing"):
+            loaded_whole(live, live.steps(toggle))
+        assert place_of(live, LOG) is None
+        live.loading.load()
+        restarted(live, WIDER)
+        assert live.made.failed() == {}
+        assert live.loading.differences(*WIDER) == {}
+
+
+def test_a_live_table_with_a_gap_is_told_until_it_is_loaded_again(source: str, postgres: str, tmp_path: Path) -> None:
+    with named(source, postgres, tmp_path) as live, psycopg.connect(postgres, autocommit=True) as target:
+        loaded_whole(live, live.steps())
+
+        def told() -> list[str]:
+            return [finding.found for finding in gaps_of(live.loading.ends, target)]
+
+        assert told() == []
+        restarted(live, READ)
+        assert told() == ["the extraction does not read public.more: its changes are missing in the target"]
+        restarted(live, WIDER)
+        [gap] = told()
+        assert gap.startswith("public.more was copied as of transaction ")
+        assert live.loading.differences().keys() == {"more"}
+        assert live.load("more", look=partial(following_look, live)).state == "live"
+        assert told() == []
+        assert live.loading.differences() == {}
+        live.loading.ends.offsets.path.unlink()
+        assert ["is not known" in one for one in told()] == [True]
 
 
 def test_a_table_whose_foreign_key_acts_beside_the_binlog_is_refused(

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from kainite.base.errors import SourceError, TargetFencedError
+from kainite.capture.mysql.taken_options import OTHERS, TakenOptions
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.capture.truncate import OnTruncate
+from kainite.extract.offsets.place import Place
 from kainite.replicate.applied_point import LogStanding, read_standing
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds
@@ -189,3 +192,13 @@ def test_postgresql_is_a_source_of_cut_overs_too(source: SourceSlot, postgres: s
     assert made.shown(16) == "0/10"
     assert made.sequences.set_forward() == []
     assert made.triggers() == []
+
+
+def test_a_table_that_the_extraction_has_left_out_for_a_while_is_in_the_way(replica: FollowedBinlog) -> None:
+    assert not any("gap" in one for one in replica.wrong())
+    offsets = replica.world.ends.offsets
+    options = TakenOptions({"item": 99, OTHERS: 0}, OnTruncate.FAIL)
+    offsets.save(Place({**offsets.load().start, "options": options.as_json()}))
+    [told] = [one for one in replica.wrong() if "gap" in one]
+    assert told.startswith("public.item was copied as of transaction ")
+    assert told.endswith("-> kainite replicate reload public.item")

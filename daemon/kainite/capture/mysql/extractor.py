@@ -10,7 +10,8 @@ transactions that have committed since, and the new offset::
 
 It may be asked for more before its answer is on the stream. The extractor stores nothing: the first request of a
 process says where to begin, and after a crash of either side the server sends the transactions behind that place
-again, which get the same numbers (:mod:`~kainite.capture.mysql.units`).
+again, which get the same numbers (:mod:`~kainite.capture.mysql.units`) and the same changes, also where it was started
+with other options (:mod:`~kainite.capture.mysql.taken_options`).
 
 The extractor refuses another server than the offset's (:mod:`~kainite.capture.mysql.place`), and a binlog that is
 thrown away while it is read (:mod:`~kainite.capture.mysql.still_there`). While nothing commits in the
@@ -46,6 +47,7 @@ from kainite.capture.mysql.records import emptied_record
 from kainite.capture.mysql.source import Source, open_source
 from kainite.capture.mysql.statements import LoggedStatement, Means
 from kainite.capture.mysql.still_there import QUIET_S, check_still_there, not_sent
+from kainite.capture.mysql.taken_options import OptionsInForce
 from kainite.capture.mysql.transactions import Begun, BinlogAssembler, Rows, TransactionEnded
 from kainite.capture.mysql.units import GivenTransaction, HeldUnits
 from kainite.capture.truncate import OnTruncate
@@ -84,6 +86,7 @@ class MysqlExtractor:
 
     def __init__(self, reading: BinlogReading) -> None:
         self._reading = reading
+        self._options = OptionsInForce(reading.tables, reading.on_truncate)
         self._assembler = BinlogAssembler()
         self._units = HeldUnits(0, time.time_ns)
         self._source: Source | None = None
@@ -107,11 +110,18 @@ class MysqlExtractor:
             OSError: the journal cannot be written.
         """
         start = start_in(request)
+        if self._source is None:
+            self._begin(start)
         source = self._opened(start)
         if start != self._given:
             raise SourceError(f"asked from {start.as_json()}, after {self._given.as_json()} was given")
         if self._heartbeat is not None:
             self._heartbeat.beat()
+        if self._options.change_at(self._ends):
+            self._options.change(self._units.number)
+            source.reading.read_only(self._options.tables)
+            yield self._give(source, ahead=False)
+            return
         given: list[GivenTransaction] = []
         yield from self._transactions(source, given)
         if given:
@@ -162,6 +172,12 @@ class MysqlExtractor:
         if self._heartbeat is not None:
             self._heartbeat.close()
 
+    def _begin(self, start: BinlogOffset) -> None:
+        """Goes on with the options of an offset."""
+        source = self._opened(start)
+        self._options.begin(start.options, source.end)
+        source.reading.read_only(self._options.tables)
+
     def _opened(self, start: BinlogOffset) -> Source:
         """Returns the connections to the source; opens them for the first request."""
         if self._source is None:
@@ -192,33 +208,36 @@ class MysqlExtractor:
             raise not_sent(self._ends, now.end)
 
     def _is_to_advance(self) -> bool:
-        """Tells whether an offset is due without a transaction: also where it does not say who reads which tables."""
-        told = self._given.source is not None and self._given.tables == self._reading.tables
-        if self._ends is not None and not told:
+        """Tells whether an offset is due without a transaction: also where it does not say whose it is."""
+        if self._ends is not None and self._given.source is None:
             return True
         return self._ends != self._given.place and time.monotonic() >= self._advance_at
 
-    def _give(self, source: Source) -> bytes:
-        """Returns the message that gives the offset behind an answer."""
+    def _give(self, source: Source, *, ahead: bool = True) -> bytes:
+        """Returns the message that gives the offset behind an answer, and whether more may be asked before it is kept.
+
+        With a GTID it is the server's place of now that belongs to an identity: none is given before it is known.
+        """
         self._given = BinlogOffset(
-            self._ends, self._units.number, source.gtids.text, source.identity, dict(self._prepared),
-            self._reading.tables,
+            self._ends, self._units.number, source.gtids.text, None if self._ends is None else source.identity,
+            dict(self._prepared), self._options.options,
         )  # fmt: skip
         self._advance_at = time.monotonic() + ADVANCE_EVERY_S
         lag = {} if self._newest is None else {"time": self._newest * 10**9}
-        return orjson.dumps({"offset": self._given.as_json(), "ahead": True, "lag": lag})
+        return orjson.dumps({"offset": self._given.as_json(), "ahead": ahead, "lag": lag})
 
     def _transactions(self, source: Source, given: list[GivenTransaction]) -> Iterator[bytes]:
         """Yields the records of whole transactions, up to about one PutRecords call; adds these to ``given``.
 
         An answer ends between two transactions: what the server has sent of the next is taken to its end first. It ends
-        after :data:`_LONGEST` seconds too, while transactions keep coming that have no records: of other databases.
+        after :data:`_LONGEST` seconds too, while transactions keep coming that have no records: of other databases;
+        and where other options hold.
         """
         records, told = 0, time.monotonic()
         until, latest = told + _IDLE, told + _LONGEST
         while records < _RECORDS or self._assembler.inside:
             inside, now = self._assembler.inside, time.monotonic()
-            late = now >= latest and not inside
+            late = not inside and (now >= latest or self._options.change_at(source.stream.place))
             found = None if late else source.stream.receive(_IDLE if inside else until - now)
             if found is None and not inside:
                 self._ends = source.stream.place
@@ -283,7 +302,7 @@ class MysqlExtractor:
                 source.reading.forget()
 
     def _emptied(self, table: str, *, read: bool) -> Iterator[bytes]:
-        match self._reading.on_truncate:
+        match self._options.on_truncate:
             case OnTruncate.FAIL if read:
                 yield from self._units.refuse(
                     f"a change (truncate) of {table} that cannot be carried: TRUNCATE names no rows"

@@ -9,6 +9,7 @@ from typing import Any, Final
 import orjson
 
 from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace
+from kainite.capture.mysql.taken_options import TakenOptions
 from kainite.capture.serving import BadRequestError
 
 _EXAMPLE: Final = '{"file":"binlog.000001","position":4,"number":0}, or with MariaDB {"gtid":"0-1-42","number":0}'
@@ -23,7 +24,7 @@ class BinlogOffset:
         gtid: the last GTIDs before the place, MariaDB's one of each domain; empty where it is not known.
         source: the server that was read; None in the offset that a person begins with.
         prepared: where XA transactions begin that are prepared at the place, by their names.
-        tables: the tables whose changes are given from the place on (``--table``); all where there are none.
+        options: what holds from the place on; None where nobody has read from there yet.
     """
 
     place: BinlogPlace | None
@@ -31,16 +32,19 @@ class BinlogOffset:
     gtid: str = ""
     source: BinlogIdentity | None = None
     prepared: Mapping[str, BinlogPlace] = field(default_factory=dict)
-    tables: tuple[str, ...] = ()
+    options: TakenOptions | None = None
 
-    def reads(self, tables: Collection[str]) -> bool:
-        """Tells whether changes of tables are given from the place on.
+    def read_since(self, tables: Collection[str]) -> int | None:
+        """Returns the number of the last transaction of which changes of tables may be missing.
 
         Args:
             tables: which; all where there are none.
+
+        Returns:
+            None where one of them is not read.
         """
         # Nobody has read from where a person begins: who does will read what the settings say.
-        return self.source is None or not self.tables or (bool(tables) and set(tables) <= set(self.tables))
+        return self.number if self.options is None else self.options.read_since(tables)
 
     @classmethod
     def from_json(cls, value: Any) -> BinlogOffset:
@@ -56,8 +60,8 @@ class BinlogOffset:
                 raise ValueError
             noted = None if source is None else BinlogIdentity.from_json(source)
             prepared = {name: BinlogPlace(str(file), int(at)) for name, (file, at) in value.get("prepared", {}).items()}
-            tables = tuple(str(name) for name in value.get("tables", ()))
-            return cls(place, int(value["number"]), gtid, noted, prepared, tables)
+            options = TakenOptions.from_json(value["options"]) if "options" in value else None
+            return cls(place, int(value["number"]), gtid, noted, prepared, options)
         except (AttributeError, KeyError, TypeError, ValueError):
             text = orjson.dumps(value).decode()
             raise BadRequestError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
@@ -72,8 +76,8 @@ class BinlogOffset:
             told["source"] = self.source.as_json()
         if self.prepared:
             told["prepared"] = {name: [place.file, place.position] for name, place in self.prepared.items()}
-        if self.tables:
-            told["tables"] = list(self.tables)
+        if self.options is not None:
+            told["options"] = self.options.as_json()
         return told
 
 

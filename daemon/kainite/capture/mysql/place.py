@@ -79,7 +79,7 @@ def check_identity(noted: BinlogIdentity | None, found: BinlogIdentity) -> None:
         f"the offset was read from another server (server {noted.server}, file begun at {noted.begun}; this one is"
         f" server {found.server}, file begun at {found.begun}): its positions are others, and transactions would be"
         f" skipped; {BEGIN_ANEW}. Where this server is a replica of that one with the same GTIDs (MariaDB), begin with"
-        " the offset's gtid and number"
+        " the offset's gtid, number and options"
     )
 
 

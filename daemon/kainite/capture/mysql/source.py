@@ -45,6 +45,10 @@ class Source:
     def identity(self) -> BinlogIdentity:
         return BinlogIdentity(self.server, self.database, self.stream.begun)
 
+    def end(self) -> BinlogPlace:
+        """Returns the place behind the server's last event; raises SourceError."""
+        return _end(self.catalogue)
+
     def look(self, place: BinlogPlace) -> BinlogNow:
         """Returns what the server says of its binlog now, at a place too.
 

@@ -38,6 +38,10 @@ class TableReading:
         self._only = frozenset(only)
         self._tables: dict[bytes, SourceTable] = {}
 
+    def read_only(self, tables: Collection[str]) -> None:
+        """Reads these tables from now on; all where there are none."""
+        self._only = frozenset(tables)
+
     def is_read(self, table: str) -> bool:
         """Returns whether a table of the database is read."""
         return table != HEARTBEATS and (not self._only or table in self._only)

@@ -327,12 +327,13 @@ class TargetMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.TAR
     Attributes:
         target: the target's name.
         outcomes: the outcomes there, in order of time.
-        through: every entry of the target's outcomes partition up to this id is in the log now.
+        through: every entry of the target's outcomes partition up to this id is in the log now; None where a person has
+            decided on the target's part of a unit.
     """
 
     target: str
     outcomes: tuple[Outcome, ...]
-    through: int
+    through: int | None
 
 
 class TransactionMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.TRANSACTION.value):

@@ -15,8 +15,9 @@ own. Here these exist once a target, and no process has to be alive for another 
 state of a part    next
 =================  ==================================================================================
 in progress        committed, failed, blocked (its target's job); discarding (a person, on the unit)
-failed             in progress (a person's retry of the unit, in all targets where it failed);
-                   discarded (a person); discarding, where a part of the unit has not failed
+failed             in progress (a person's retry of the unit, in all targets where it failed, or of this part
+                   alone); discarded (a person, the unit or this part alone); discarding, where a part of the unit
+                   has not failed
 blocked            in progress, committed, discarding
 discarding         committed or discarded: its target's job asks its target's acknowledgements
 committed,         (end)
@@ -157,9 +158,10 @@ class TargetParts:
             parts = {name: TargetPart(own, status, unit.cause) for name, own in tables.items()}
             self.units[unit.tid] = _kept(self.units[unit.tid], parts) if unit.tid in self.units else parts
 
-    def settle(self, target: str, outcomes: Iterable[Outcome], through: int) -> None:
-        """Applies outcomes of one target."""
-        self.through[target] = max(self.through.get(target, -1), through)
+    def settle(self, target: str, outcomes: Iterable[Outcome], through: int | None) -> None:
+        """Applies outcomes of one target, or what a person has decided about parts there."""
+        if through is not None:
+            self.through[target] = max(self.through.get(target, -1), through)
         for outcome in outcomes:
             parts = self.units.get(outcome.tid)
             if parts is not None and target in parts:

@@ -52,6 +52,7 @@ class TargetKind:
         packages: the packages that the extra installs and the kind's modules import.
         prepares: whether its target is a ``kainite_spark.targets.preparing.PreparingTarget``, for
             ``targetCommit=atomic``.
+        holds: whether its target is a ``kainite_spark.targets.holding.HoldingTarget``, for ``targetCommit=together``.
     """
 
     name: str
@@ -66,6 +67,7 @@ class TargetKind:
     extra: str | None = None
     packages: tuple[str, ...] = ()
     prepares: bool = False
+    holds: bool = False
 
     def part(self, path: str | None, lacking: str = "") -> Any:
         """Imports the part of this kind that ``path`` names.
@@ -105,6 +107,7 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         extra="postgresql",
         packages=("psycopg",),
         prepares=True,
+        holds=True,
     ),
     TargetKind(
         name="sqlite",
@@ -114,6 +117,7 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         opener="kainite_spark.targets.sqlite.opening:OPENER",
         catalogue="kainite.targets.sqlite.catalogue:reading",
         no_lock_waits="has no locks on rows: one connection writes at a time, and others wait for the whole file",
+        holds=True,
     ),
     TargetKind(
         name="mariadb",
@@ -127,6 +131,7 @@ TARGET_KINDS: tuple[TargetKind, ...] = (
         extra="mariadb",
         packages=("pymysql",),
         prepares=True,
+        holds=True,
     ),
     TargetKind(
         name="exec",

@@ -151,7 +151,7 @@ def examine(
         return found
     settings = _settings(found, tuple(options))
     # With one apply job for all targets the log's units have no parts, as where there is one target.
-    noted = {} if settings.apply.commit is TargetCommit.ATOMIC else of_targets
+    noted = {} if settings.apply.commit is not TargetCommit.EACH else of_targets
     log = replace(settings.log, targets=assignment_of(noted))
     return replace(found, settings=replace(settings, log=log, of_streams=of_streams, of_targets=of_targets))
 

@@ -30,6 +30,7 @@ class TargetCommit(StrEnum):
     """How a unit of several targets is committed."""
 
     EACH = "each"
+    TOGETHER = "together"
     ATOMIC = "atomic"
 
 
@@ -88,8 +89,9 @@ class ApplySettings:
         "targetCommit",
         choice(TargetCommit),
         Reload.RESTART,
-        "Several targets: `each`: each target commits its part of a unit by itself; `atomic`: all of them do or none "
-        "does, by prepared transactions; PostgreSQL and MariaDB (docs/targets.md).",
+        "Several targets: `each`: each target commits its part of a unit by itself; `together`: a unit that one of "
+        "them refuses is in none, but for a crash between two commits; PostgreSQL, MariaDB and SQLite; `atomic`: all "
+        "of them commit or none does, by prepared transactions; PostgreSQL and MariaDB (docs/targets.md).",
         default=TargetCommit.EACH,
     )
     triggers: TargetTriggers = own(

@@ -1,19 +1,17 @@
-"""Opens all targets of a settings file as one."""
+"""Opens all targets of a settings file as one that commits in all of them or in none."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import cast
 
 from kainite.settings import Settings
-from kainite.settings.targets import assignment_of, each_target
-from kainite.uow.catalogue.several import only
+from kainite.settings.targets import assignment_of
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.atomic.decisions import Decisions
 from kainite_spark.targets.atomic.target import AtomicTarget
-from kainite_spark.targets.opening import open_target
 from kainite_spark.targets.preparing import PreparingTarget
+from kainite_spark.targets.several_opening import open_each
 
 
 def open_atomic(
@@ -22,23 +20,9 @@ def open_atomic(
     """Returns the targets of an application with ``targetCommit=atomic``; opens no connection.
 
     Args:
-        configured: the application's settings.
-        catalogue: the tables of all targets.
-        levels: precedence by table name.
+        configured, catalogue, levels: as of :func:`~kainite_spark.targets.several_opening.open_each`, with its errors.
         decisions: where transactions are decided.
-
-    Raises:
-        SettingsError, MissingExtraError, CatalogueError: as :func:`~kainite_spark.targets.opening.open_target`.
     """
-    assignment = assignment_of(configured.of_targets)
-    with contextlib.ExitStack() as opened:
-        targets: dict[str, PreparingTarget] = {}
-        for each in each_target(configured):
-            own = only(catalogue, assignment, each.target_name)
-            of_own = {table: level for table, level in levels.items() if table in own.tables}
-            target = open_target(each.apply.target or "", own, of_own, each.apply, each.child.markers)
-            opened.callback(target.close)
-            # The settings name no kind that cannot prepare (kainite.settings.targets).
-            targets[each.target_name] = cast(PreparingTarget, target)
-        opened.pop_all()
-    return AtomicTarget(targets, assignment, decisions)
+    # The settings name no kind that cannot prepare (kainite.settings.targets).
+    targets = cast(dict[str, PreparingTarget], open_each(configured, catalogue, levels))
+    return AtomicTarget(targets, assignment_of(configured.of_targets), decisions)

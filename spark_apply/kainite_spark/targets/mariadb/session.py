@@ -34,6 +34,7 @@ from kainite.base.errors import TargetBusyError, TargetRejectedError
 from kainite.targets.mariadb.connection import READ_COMMITTED, SESSION, connect
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
+from kainite_spark.targets.holding import BeforeCommit
 from kainite_spark.targets.hooks import HookPolicy
 from kainite_spark.targets.mariadb import ledger, prepared
 from kainite_spark.targets.mariadb.accepted_values import accepting
@@ -84,6 +85,7 @@ class MariadbSession:
         self._connection: pymysql.connections.Connection | None = None
         self._gid: str | None = None  # under which units are prepared at present; None: they are committed
         self._held: str | None = None  # what the connection has prepared, and has to finish
+        self._before_commit: BeforeCommit | None = None
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         if not tids:
@@ -98,6 +100,14 @@ class MariadbSession:
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
         self._apply(fence, (unit,), lambda new, _: self._planner.one_by_one(new[0]))
+
+    @contextmanager
+    def before_commit(self, act: BeforeCommit) -> Iterator[None]:
+        self._before_commit = act
+        try:
+            yield
+        finally:
+            self._before_commit = None
 
     def prepare(self, fence: Fence, units: Collection[Unit], gid: str, *, folded: bool = False) -> None:
         with self._preparing(gid):
@@ -224,6 +234,8 @@ class MariadbSession:
                 sent.add_own(claim.behind())
                 sent.flush()
             self._check_present(connection, sent.written)
+            if self._before_commit is not None:
+                self._before_commit()
 
     def _check_present(self, connection: pymysql.connections.Connection, names: Collection[str]) -> None:
         if not names:

@@ -36,6 +36,7 @@ from kainite.base.errors import TargetBusyError, TargetFencedError, TargetReject
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.held_deltas import NewUnits
+from kainite_spark.targets.holding import BeforeCommit
 from kainite_spark.targets.hooks import HookPolicy
 from kainite_spark.targets.postgresql import ledger, prepared
 from kainite_spark.targets.postgresql.claims import WriteClaim, claim_of, claim_of_held
@@ -83,6 +84,7 @@ class PostgresSession:
         self._sql: dict[StatementShape, str] = {}
         self._connection: psycopg.Connection | None = None
         self._gid: str | None = None  # under which units are prepared at present; None: they are committed
+        self._before_commit: BeforeCommit | None = None
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         with self._transaction() as connection:
@@ -110,6 +112,14 @@ class PostgresSession:
                 self._apply_new(fence, (unit,), lambda new, _: self._planner.in_runs(new.units[0]))
             except TargetRejectedError:
                 raise refused from refused.__cause__
+
+    @contextmanager
+    def before_commit(self, act: BeforeCommit) -> Iterator[None]:
+        self._before_commit = act
+        try:
+            yield
+        finally:
+            self._before_commit = None
 
     def prepare(self, fence: Fence, units: Collection[Unit], gid: str, *, folded: bool = False) -> None:
         with self._preparing(gid):
@@ -230,6 +240,9 @@ class PostgresSession:
                 raise _OutdatedHooksError
             if self._gid is not None:
                 _prepare(connection, self._gid)
+            if self._before_commit is not None:
+                _check_now(connection)
+                self._before_commit()
 
     def _send(self, connection: psycopg.Connection, sent: SentStatements, statements: Iterable[Statement]) -> None:
         claim = sent.claim
@@ -263,4 +276,12 @@ def _prepare(connection: psycopg.Connection, gid: str) -> None:
     try:
         prepared.prepare(connection, gid)
     except psycopg.Error as error:  # as at a commit: deferred constraints; also what cannot be prepared
+        raise about_units(error, None) from error
+
+
+def _check_now(connection: psycopg.Connection) -> None:
+    """Has deferred constraints checked, and deferred triggers fired, which the commit would do."""
+    try:
+        connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    except psycopg.Error as error:
         raise about_units(error, None) from error

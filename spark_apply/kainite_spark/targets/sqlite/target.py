@@ -27,6 +27,7 @@ from kainite.settings import TargetTriggers
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.contract import Unit
 from kainite_spark.targets.fence import Fence, already_applied, fence_lost, outranked
+from kainite_spark.targets.holding import BeforeCommit
 from kainite_spark.targets.hooks import FoundHooks, Hook, HookPolicy, refusal, tell_firing
 from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.mark import TargetMark, check_mark
@@ -72,6 +73,7 @@ class SqliteSession:
         self._planner = Planner(schema.catalogue, schema.levels)
         self._sql: dict[StatementShape, str] = {}
         self._connection = _connect(path)
+        self._before_commit: BeforeCommit | None = None
 
     def applied(self, log_partition: str, tids: Collection[int]) -> set[int]:
         with _translated():
@@ -85,19 +87,31 @@ class SqliteSession:
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
         self._apply(fence, (unit,), lambda _: self._planner.one_by_one(unit))
 
+    @contextmanager
+    def before_commit(self, act: BeforeCommit) -> Iterator[None]:
+        """Does as :mod:`kainite_spark.targets.holding` says; deferred foreign keys are checked after the call."""
+        self._before_commit = act
+        try:
+            yield
+        finally:
+            self._before_commit = None
+
     def close(self) -> None:
         self._connection.close()
 
     def _apply(self, fence: Fence, units: Sequence[Unit], planned: _Plan) -> None:
-        with _transaction(self._connection) as connection, values_refused():
-            self._acknowledge(connection, fence, units)
-            found = found_triggers(connection, self._schema.catalogue)
-            if unwanted := self._policy.unwanted(found.firing):
-                raise TargetError(refusal(unwanted))
-            if self._schema.cyclic:
-                connection.execute("PRAGMA defer_foreign_keys = ON")
-            for statement in planned(found.hooked):
-                self._execute(connection, statement)
+        with _transaction(self._connection) as connection:
+            with values_refused():
+                self._acknowledge(connection, fence, units)
+                found = found_triggers(connection, self._schema.catalogue)
+                if unwanted := self._policy.unwanted(found.firing):
+                    raise TargetError(refusal(unwanted))
+                if self._schema.cyclic:
+                    connection.execute("PRAGMA defer_foreign_keys = ON")
+                for statement in planned(found.hooked):
+                    self._execute(connection, statement)
+            if self._before_commit is not None:
+                self._before_commit()
 
     def _acknowledge(self, connection: sqlite3.Connection, fence: Fence, units: Sequence[Unit]) -> None:
         with _translated():

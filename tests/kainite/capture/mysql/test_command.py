@@ -7,6 +7,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import orjson
 import pytest
 
 from kainite.capture.mysql.command import PROGRAM, with_password
@@ -28,8 +29,12 @@ def test_an_answer_ends_with_eop(database: str) -> None:
     execute(database, "CREATE TABLE t (id int PRIMARY KEY)")
     found = here(database)
     execute(database, "INSERT INTO t VALUES (1)")
-    request = f'{{"start":{{"file":"{found["file"]}","position":{found["position"]},"number":0}},"end":null}}\n'
-    done = run("--source", database, request=request.encode())
+    request = orjson.dumps({"start": found, "end": None}) + b"\n"
+    first = run("--source", database, request=request)
+    assert (first.returncode, first.stdout.count(b"\n"), first.stdout[-1:]) == (0, 1, b"\0")
+    given = orjson.loads(first.stdout[:-1])
+    assert not given["ahead"]  # nothing is asked before it is stored which options hold
+    done = run("--source", database, request=orjson.dumps({"start": given["offset"], "end": None}) + b"\n")
     assert (done.returncode, done.stdout.count(b"\n"), done.stdout[-1:]) == (0, 3, b"\0")
 
 

@@ -29,10 +29,17 @@ PLAIN, XA, ROLLED_BACK = range(3)
 
 
 class Application:
-    """Writes transactions in a thread until it is stopped: of one to six rows, some as XA, some rolled back in part."""
+    """Writes transactions in a thread until it is stopped: of one to six rows, some as XA, some rolled back in part.
 
-    def __init__(self, url: str, seed: int) -> None:
+    Args:
+        url: the source.
+        seed: of what it writes.
+        others: whether each also has a row of another table.
+    """
+
+    def __init__(self, url: str, seed: int, *, others: bool = False) -> None:
         self.committed = 0
+        self._others = others
         self._url = url
         self._choice = random.Random(seed)
         self._stop = threading.Event()
@@ -59,6 +66,8 @@ class Application:
         yield f"XA START 'x{number}'" if kind == XA else "BEGIN"
         for part in range(self._choice.randint(1, 6)):
             yield f"INSERT INTO item VALUES ({10 * number + part}, '{number}')"
+        if self._others:
+            yield f"INSERT INTO other VALUES ({number})"
         if kind == ROLLED_BACK:
             yield "CREATE TEMPORARY TABLE mine (id int)"  # so that the server logs what is rolled back
             yield "SAVEPOINT a"
@@ -77,9 +86,15 @@ def reached(bench: Bench, number: int) -> bool:
 
 def settings_of(bench: Bench, database: str) -> Path:
     execute(database, "CREATE TABLE item (id int PRIMARY KEY, name text)")
-    program = str(Path(sysconfig.get_path("scripts"), PROGRAM))
     bench.begin(orjson.dumps(here(database)).decode())
-    return bench.cyclic(program, "--source", database, extractSpread="record", taskBackoffTimeMillis="50")
+    return reading(bench, database)
+
+
+def reading(bench: Bench, database: str, *tables: str) -> Path:
+    """Writes the settings of an extraction that reads some tables, all where there are none."""
+    program = str(Path(sysconfig.get_path("scripts"), PROGRAM))
+    named = [word for table in tables for word in ("--table", table)]
+    return bench.cyclic(program, "--source", database, *named, extractSpread="record", taskBackoffTimeMillis="50")
 
 
 def check(bench: Bench, transactions: int) -> None:
@@ -123,3 +138,30 @@ def test_killed_at_any_moment_nothing_is_missing_and_numbers_stay(
         assert process.wait(60) == 0
     check(bench, application.committed)
     assert bench.start()["number"] == application.committed
+
+
+@pytest.mark.timeout(300)
+def test_killed_and_begun_with_other_tables_each_unit_has_one_content(bench: Bench, database: str) -> None:
+    """Shows it: what the killed extraction had put, and not yet in its offset, comes again with the same changes."""
+    settings_of(bench, database)
+    execute(database, "CREATE TABLE other (id int PRIMARY KEY)")
+    choice = random.Random(5)
+    choices: list[tuple[str, ...]] = [("item",), (), ("item", "other")]
+    with Application(database, seed=2, others=True) as application:
+        for turn in range(5):
+            settings, goal = reading(bench, database, *choices[turn % 3]), bench.start()["number"] + 1
+            with bench.running(settings) as process:
+                wait_until(partial(reached, bench, goal), process)
+                time.sleep(choice.uniform(0.0, 0.3))  # any moment is as good as another: that is the test
+                process.kill()
+    with bench.running(reading(bench, database)) as process:
+        wait_until(partial(reached, bench, application.committed), process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    units: defaultdict[int, defaultdict[int, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for record in map(orjson.loads, bench.records()):
+        units[record["number"]][record.get("ordinal", -1)].append(record)
+    assert sorted(units) == list(range(1, application.committed + 1))
+    for records in units.values():
+        assert all(one == copies[0] for copies in records.values() for one in copies)
+        assert records[-1][0]["count"] == len(records) - 1

@@ -10,7 +10,9 @@ import pytest
 
 from kainite.capture.mysql.offset import BinlogOffset, start_in
 from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace
+from kainite.capture.mysql.taken_options import TakenOptions
 from kainite.capture.serving import BadRequestError
+from kainite.capture.truncate import OnTruncate
 
 WHOLE = BinlogOffset(
     BinlogPlace("binlog.000003", 4711),
@@ -18,7 +20,7 @@ WHOLE = BinlogOffset(
     "0-1-42",
     BinlogIdentity("7", "shop", 1),
     {"X'78'": BinlogPlace("binlog.000001", 5)},
-    ("item", "line"),
+    TakenOptions({"item": 3, "line": 12}, OnTruncate.SKIP),
 )
 
 
@@ -28,20 +30,24 @@ def test_an_offset_is_read_as_it_was_written(offset: BinlogOffset) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offset", "tables", "reads"),
+    ("offset", "tables", "since"),
     [
-        (WHOLE, ["item"], True), (WHOLE, ["item", "more"], False), (WHOLE, [], False),
-        (replace(WHOLE, tables=()), ["more"], True), (replace(WHOLE, tables=()), [], True),
-        (replace(WHOLE, source=None), ["more"], True),
+        (WHOLE, ["item"], 3), (WHOLE, ["item", "line"], 12), (WHOLE, ["item", "more"], None), (WHOLE, [], None),
+        (replace(WHOLE, options=None), ["more"], 16), (replace(WHOLE, options=None), [], 16),
     ],
 )  # fmt: skip
-def test_an_offset_says_which_tables_are_read(offset: BinlogOffset, tables: list[str], reads: bool) -> None:
-    assert offset.reads(tables) is reads
+def test_an_offset_says_since_when_tables_are_read(offset: BinlogOffset, tables: list[str], since: int | None) -> None:
+    assert offset.read_since(tables) == since
 
 
 @pytest.mark.parametrize(
-    "start", [None, {}, {"number": 1}, {"file": "b", "number": 1}, {"file": "b", "position": "x", "number": 1}, [1]]
-)
+    "start",
+    [
+        None, {}, {"number": 1}, {"file": "b", "number": 1}, {"file": "b", "position": "x", "number": 1}, [1],
+        {"file": "b", "position": 4, "number": 1, "options": {"tables": ["item"], "truncate": "fail"}},
+        {"file": "b", "position": 4, "number": 1, "options": {"tables": {}, "truncate": "never"}},
+    ],
+)  # fmt: skip
 def test_what_is_no_offset_is_refused(start: Any) -> None:
     with pytest.raises(BadRequestError, match="begin with"):
         start_in(orjson.dumps({"start": start}))

@@ -11,6 +11,8 @@ from pathlib import Path
 import orjson
 
 from kainite.capture.mysql.command import PROGRAM
+from kainite.capture.mysql.taken_options import TakenOptions
+from kainite.capture.truncate import OnTruncate
 from support.mariadb_source import execute, here
 
 PAGE = (Path(__file__).parents[4] / "docs/extract.md").read_text()
@@ -23,10 +25,11 @@ def test_the_pages_grants_suffice_and_its_records_come(database: str) -> None:
     execute(database, "CREATE TABLE orders (id int PRIMARY KEY, note text)", "DROP USER IF EXISTS kainite")
     execute(database, *(grant.replace("shop.", f"{name}.") for grant in grants))
     start = here(database)
+    options = TakenOptions.begun((), OnTruncate.FAIL, 0).as_json()
     execute(database, "INSERT INTO orders VALUES (1, 'first')")
     done = subprocess.run(
         [str(Path(sysconfig.get_path("scripts"), PROGRAM)), "--source", database.replace("root@", "kainite@")],
-        input=orjson.dumps({"start": start, "end": None}) + b"\n",
+        input=orjson.dumps({"start": {**start, "options": options}, "end": None}) + b"\n",
         env={**os.environ, "KAINITE_SOURCE_PASSWORD": "a password"},
         capture_output=True,
         timeout=60,
