@@ -216,12 +216,14 @@ class Planner:
         return self._catalogue.tables[name].part_of or name
 
     def _ordered(self, deltas: Iterable[Delta]) -> Iterator[Statement]:
-        alike: dict[_Likeness, list[Delta]] = {}
-        for delta in deltas:
-            alike.setdefault(self._likeness(delta), []).append(delta)
         groups: _Groups = {}
-        for likeness, rows in alike.items():
-            groups.setdefault(self._shape_of(likeness, rows[0]), []).extend(rows)
+        alike: dict[_Likeness, list[Delta]] = {}  # several may have one shape: then they have one list, too
+        for delta in deltas:
+            likeness = self._likeness(delta)
+            rows = alike.get(likeness)
+            if rows is None:
+                rows = alike[likeness] = groups.setdefault(self._shape_of(likeness, delta), [])
+            rows.append(delta)
         parts = sorted(self._parts(groups), key=lambda part: (*self._rank(part[1]), part[0]))
         for _, shape, rows in parts:
             for start in range(0, len(rows), Statement.MAX_ROWS):

@@ -192,3 +192,14 @@ def test_signatures_of_another_catalogue_stay_when_they_cannot_be_told_apart() -
 def test_an_unknown_table_is_refused() -> None:
     with pytest.raises(TargetRejectedError, match="no table nowhere"):
         net(Unit(0, "T", (Delta("nowhere", Operation.INSERT, {}, {"id": 1}, {}),)))
+
+
+def test_a_group_that_is_folded_again_is_as_it_was() -> None:
+    # A target folds a group, and after a refusal each half of it: no fold may change what the next one is given.
+    units = [unit(update("shelf", 1, qty=number), update("shelf", number, qty=number)) for number in range(2, 9)]
+    before = repr(units)
+    effect = NetEffect(CATALOGUE, TouchedKeys(CATALOGUE, PLAIN))
+    whole = repr(effect.of(units))
+    halves = [repr(effect.of(half)) for half in (units[:3], units[3:])]
+    assert repr(units) == before
+    assert [whole, *halves] == [repr(net(*group)) for group in (units, units[:3], units[3:])]

@@ -220,3 +220,15 @@ def test_deletes_whose_actions_may_meet_in_one_row_are_no_run(shared: bool) -> N
     tables = Catalogue({**CATALOGUE.tables, "child": child})
     found = runs(tables, delta("delete", "tree", 1), delta("delete", "tree", 2))
     assert found == (["delete tree 1", "delete tree 2"] if shared else ["delete tree 1,2"])
+
+
+def test_rows_of_one_shape_keep_their_order_whatever_the_order_of_their_columns() -> None:
+    deltas = [
+        delta("insert", "root", 3, code=3, v=3),
+        delta("insert", "root", 1, v=1, code=1),
+        delta("insert", "root", 2, code=2, v=2),
+    ]
+    assert plan(deltas) == ["insert root 3,1,2"]
+    unit = Unit(0, "T-0", tuple(deltas))
+    statements = Planner(CATALOGUE, LEVELS).plan([unit], hooked=["root"])
+    assert [_words(statement) for statement in statements] == ["insert root 3", "insert root 1", "insert root 2"]
