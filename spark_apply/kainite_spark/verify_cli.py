@@ -14,6 +14,7 @@ from typing import Final
 import click
 
 from kainite import settings
+from kainite.base.errors import SettingsError
 from kainite.base.log_thread import log_in_thread
 from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
@@ -92,6 +93,11 @@ def verify(
     if every is not None and (repair or tables or as_json):
         raise click.UsageError("--every compares all tables, and goes without --repair, --table and --json")
     configured = settings.load(properties, needs=("applicationName",))
+    if repair and configured.apply.shared_tables:
+        raise SettingsError(
+            f"{configured.path}: targetSharedTables names tables with rows of other logs: to a comparison they are rows"
+            " that the source lacks, and --repair would delete them. Compare without it"
+        )
     stop = threading.Event()
     if every is not None:
         return _repeat(configured, every, wait, stop)

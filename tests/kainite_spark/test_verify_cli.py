@@ -147,6 +147,14 @@ def test_settings_under_which_the_log_tells_no_point_are_refused(
     assert (code, "needs uowOrder = dense" in output) == (1, True)
 
 
+def test_a_repair_that_would_delete_rows_of_other_logs_is_refused(
+    source: SourceSlot, postgres: str, tmp_path: Path
+) -> None:
+    file = file_of(source, postgres, tmp_path, targetSharedTables="account")
+    code, output = kainite("verify", "-p", file, "--repair", "--dry-run")
+    assert (code, "targetSharedTables names tables with rows of other logs" in output) == (1, True)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_large_tables_are_compared_by_spark(
