@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 
 import pytest
 
 from kainite.base.errors import CatalogueError, KainiteError
 from kainite_spark.targets.log_tables import LogTables
+from kainite_spark.targets.opening import open_target
 from support.stores import DATABASES, Database, Store
 
 pytestmark = DATABASES
@@ -72,11 +74,12 @@ def test_of_two_logs_that_begin_together_one_has_all_and_one_nothing(shop: Store
     refused: list[str] = []
 
     def begin(log: str, tables: tuple[str, ...]) -> None:
-        both.wait(30)
-        try:
-            shop.target.take_tables(taking(log, *tables))
-        except KainiteError as error:
-            refused.append(str(error))
+        with closing(open_target(shop.database.target, shop.catalogue)) as own:  # each is a process of its own
+            both.wait(30)
+            try:
+                own.take_tables(taking(log, *tables))
+            except KainiteError as error:
+                refused.append(str(error))
 
     names = tuple("abcdefgh")
     threads = [
