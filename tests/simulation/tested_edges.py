@@ -75,7 +75,7 @@ def _as_they_stand(rows: Any) -> Any:
 
 OFF: tuple[tuple[Mutation, str], ...] = (
     # The target.
-    _off("held pieces stay with their unit", "kainite.replicate.table_load:_by_unit", value(_as_they_stand),
+    _off("held pieces stay with their unit", "kainite.replicate.table_load:by_unit", value(_as_they_stand),
          "tests/kainite/replicate/test_table_load.py"
          "::test_pieces_of_units_that_were_held_at_the_same_time_stay_with_their_units"),
     _off("a table with a living driver is not given up", "kainite.replicate.giving_up:LOCK_DRIVER",

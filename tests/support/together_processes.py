@@ -384,7 +384,7 @@ def together_processes(
     """Gives the processes of an application with the targets ``shop`` and ``crm``, whose states are looked at.
 
     Args:
-        kinds: the kind of each target's server, as :class:`~support.killed_servers.KilledServer` names it.
+        kinds: the kind of each target's server, as :class:`KilledServer` names it.
         pipeline: makes the stream and the log, given the address of the store, and one of the targets.
         endpoint: the address of Kinesis and DynamoDB.
         consistency: ``targetConsistency``.

@@ -13,7 +13,7 @@ heartbeats), which the apply job uses for its outcomes partition too. :mod:`~kai
 :mod:`~kainite.owner.upkeep`               what is done on a timer; :mod:`~kainite.owner.looking` and
                                            :mod:`~kainite.owner.names` decide for it
 :mod:`~kainite.owner.refit`                units that did not fit the target's catalogue
-:mod:`~kainite.owner.shard_reading`        how far the shards are read, and what waits for it;
+:mod:`~kainite.owner.reading_progress`     how far the shards are read, and what waits for it;
                                            :mod:`~kainite.owner.ending` completes units by it
 :mod:`~kainite.owner.audit`                the trail that is written before the log is truncated
 =========================================  ==========================================================================

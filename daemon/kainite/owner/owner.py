@@ -8,7 +8,7 @@ This module puts the owner together. What the owner does is elsewhere:
 :mod:`~kainite.owner.durable_writing`      how decisions are folded, queued, and made durable; what a crash leaves
 :mod:`~kainite.owner.append_queue`         the appends that are not durable yet, and what may be granted
 :mod:`~kainite.owner.room`                 when another append is taken
-:mod:`~kainite.owner.shard_reading`        how far the shards are read, and what waits for it
+:mod:`~kainite.owner.reading_progress`     how far the shards are read, and what waits for it
 :mod:`~kainite.owner.upkeep`               what is done on a timer: outcomes of the apply job, requests, units that
                                            never complete, snapshots and truncation
 :mod:`~kainite.owner.refit`                units that did not fit the target's catalogue
@@ -45,10 +45,10 @@ from kainite.owner.durable_writing import DurableWriting
 from kainite.owner.looking import Looking
 from kainite.owner.mount import Mount
 from kainite.owner.owner_tasks import OwnerTasks
+from kainite.owner.reading_progress import ReadingProgress
 from kainite.owner.refit import READ_EVERY_S, Refitting
 from kainite.owner.room import OwnersRoom
 from kainite.owner.shard_appends import ShardAppends
-from kainite.owner.shard_reading import ShardReading
 from kainite.owner.turn_lag import HeldTurn
 from kainite.owner.unit_metrics import UnitMetrics
 from kainite.owner.upkeep import LogUpkeep
@@ -96,7 +96,7 @@ class LogOwner:
         self._queue = AppendQueue(state.positions, settings.queue_bytes)
         self._tasks = OwnerTasks(self._queue.fail, meter)
         self._room = OwnersRoom(self._queue, state, settings, clock)
-        self._reading = ShardReading(state, settings, uow, clock)
+        self._reading = ReadingProgress(state, settings, uow, clock)
         self._marks = DurableMarks(state)
         self._metrics = UnitMetrics(meter, clock)
         self._writing = DurableWriting(

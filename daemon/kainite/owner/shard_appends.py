@@ -26,8 +26,8 @@ from kainite.log.format.entry import Entry
 from kainite.log.state.folded import FoldedLog
 from kainite.owner.append_queue import AppendQueue
 from kainite.owner.durable_writing import DurableWriting
+from kainite.owner.reading_progress import ReadingProgress
 from kainite.owner.room import OwnersRoom
-from kainite.owner.shard_reading import ShardReading
 from kainite.settings import UowSettings
 from kainite.uow.fragment import Fragment
 
@@ -50,7 +50,7 @@ class ShardAppends:
         uow: UowSettings,
         queue: AppendQueue,
         room: OwnersRoom,
-        reading: ShardReading,
+        reading: ReadingProgress,
         writing: DurableWriting,
     ) -> None:
         self._state = state

@@ -103,7 +103,7 @@ class NotedForeignKey:
 
 
 def take_off(connection: pymysql.connections.Connection, log_partition: str, table: TableName) -> list[str]:
-    """Notes the foreign keys of a table and to it, then drops them; inside :func:`.foreign_keys_alone`.
+    """Notes the foreign keys of a table and to it, then drops them; with :func:`foreign_keys_alone` entered.
 
     Returns:
         Their names, as ``schema.table constraint``.

@@ -213,7 +213,7 @@ def test_a_unit_that_fails_keeps_its_rows_from_the_repair(replica: tuple[BinlogL
     ],
 )
 def test_newer_values_stay_in_random_histories(replica: tuple[BinlogLoading, Following], histories: int) -> None:
-    """Source and target are changed at random, before the point, behind it, and while the owner is asked."""
+    """Changes source and target at random, before the point, behind it, and while the owner is asked."""
     world, follower = replica
     for seed in range(histories):
         chosen = random.Random(seed)

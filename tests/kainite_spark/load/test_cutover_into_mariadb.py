@@ -410,7 +410,7 @@ def url_of(source: SourceSlot) -> str:
 def test_the_way_back_is_a_stream_of_the_targets_binlog(
     source: SourceSlot, mariadb_source_server: str, tmp_path: Path
 ) -> None:
-    """B, whose server has a binlog, is written after the cut-over, and the old source follows it."""
+    """Writes into B, whose server has a binlog, after the cut-over; the old source follows it."""
     with ExitStack() as opened:
         url = opened.enter_context(mariadb_target(mariadb_source_server, *INTO))
         replica = opened.enter_context(of_postgresql(source, url, opened))

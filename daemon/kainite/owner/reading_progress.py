@@ -32,7 +32,7 @@ from kainite.settings import LogSettings, UowSettings
 from kainite.uow.fragment import Fragment
 
 
-class ShardReading:
+class ReadingProgress:
     """Keeps how far the shards are read, and tells what waits for it.
 
     Args:
