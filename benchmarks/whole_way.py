@@ -68,6 +68,8 @@ DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", 
 FILE_UNITS = 2_000
 SETTLING_S = 10.0
 LIMIT_S = 600.0
+LOOKED_AT = 10_000
+"""How many more units are committed until the log is read: its owner truncates it behind two snapshots."""
 PERCENTS = (50, 99, 100)
 
 
@@ -119,21 +121,21 @@ def run_kainite(mix: Mix, units: int, rate: float, shards: int, endpoint: str | 
             return idle(mix, kinds, seconds)
         before, woken, go = cpu_of(kinds), wakeups_of(kinds), time.time()
         (folder / "go").write_text(str(go))
-        await_applied(units, daemon, job)
+        times = LoggedTimes(DynamoDBStore(services.dynamodb_client(dynamodb), LOG_TABLE))
+        await_applied(units, daemon, job, times)
         waits = wakeups_of(kinds)
         kinds["PostgreSQL"] = postgres_tree(folder / "target")
         after = cpu_of(kinds)
-        store = DynamoDBStore(services.dynamodb_client(dynamodb), LOG_TABLE)
-        times = times_in_log(store, units)
-        last = max(applied for _, applied in times.values())
+        found = times.of_all(units)
+        last = max(applied for _, applied in found.values())
         arrived = {uow(number): go + (number / rate if rate else 0.0) for number in range(1, units + 1)}
         return Result(
             name="Kainite", mix=mix.name, rate=rate, units=units, per_second=units / (last - go),
             cpu_us={kind: round((after[kind] - before[kind]) / units * 1e6, 1) for kind in after},
             peak_mb=peak_mb_of(kinds),
-            to_log=percentiles(times[name][0] - at for name, at in arrived.items()),
-            to_target=percentiles(applied - logged for logged, applied in times.values()),
-            latency=percentiles(times[name][1] - at for name, at in arrived.items()),
+            to_log=percentiles(found[name][0] - at for name, at in arrived.items()),
+            to_target=percentiles(applied - logged for logged, applied in found.values()),
+            latency=percentiles(found[name][1] - at for name, at in arrived.items()),
             busy={kind: round((after[kind] - before[kind]) / (last - go), 3) for kind in after},
             wakeups={kind: round((waits[kind] - woken[kind]) / (last - go), 1) for kind in waits},
             batches=batches_of(job),
@@ -224,29 +226,42 @@ def start(stack: ExitStack, folder: Path, target: str, kinesis: str, dynamodb: s
     return daemon, job
 
 
-def await_applied(units: int, daemon: Process, job: Process) -> None:
+def await_applied(units: int, daemon: Process, job: Process, times: LoggedTimes) -> None:
     """Waits until the apply job has told that all units are committed."""
-    log, committed, end = JsonLinesFile(job.log), 0, time.monotonic() + LIMIT_S
+    log, committed, looked, end = JsonLinesFile(job.log), 0, 0, time.monotonic() + LIMIT_S
     while committed < units:
         time.sleep(0.25)
         committed += sum(line["committed"] for line in log.read() if line.get("event") == "micro-batch")
+        if committed < units and committed - looked >= LOOKED_AT:
+            times.look()
+            looked = committed
         if time.monotonic() > end or any(part.status is not None for part in (daemon, job)):
             raise SystemExit(f"{committed} of {units} units\n{daemon.tail()}\n{job.tail()}")
 
 
-def times_in_log(store: DynamoDBStore, units: int) -> dict[str, tuple[float, float]]:
-    """Waits until the log knows all times; returns when each unit was in the log, and when it was committed."""
-    times: dict[str, tuple[float, float]] = {}
-    end = time.monotonic() + LIMIT_S
-    while len(times) < units:
-        if time.monotonic() > end:
-            raise SystemExit(f"the log has the times of {len(times)} of {units} units")
-        found = read_from_low(store, "0", partial(load_units, store, "0"))
+class LoggedTimes:
+    """Reads from the log when each unit was in it, and when it was committed, before the owner truncates it."""
+
+    def __init__(self, store: DynamoDBStore) -> None:
+        self._store = store
+        self._times: dict[str, tuple[float, float]] = {}
+
+    def look(self) -> None:
+        """Remembers the times of the committed units that are in the log now."""
+        found = read_from_low(self._store, "0", partial(load_units, self._store, "0"))
         for unit in found.units.values():
             known = found.of(unit.tid)
             if known.dispatched_ms is not None and known.applied_ms is not None:
-                times[unit.uow] = known.dispatched_ms / 1000, known.applied_ms / 1000
-    return times
+                self._times[unit.uow] = known.dispatched_ms / 1000, known.applied_ms / 1000
+
+    def of_all(self, units: int) -> dict[str, tuple[float, float]]:
+        """Waits until the log has told the times of so many units; returns them, in seconds since the epoch."""
+        end = time.monotonic() + LIMIT_S
+        while len(self._times) < units:
+            if time.monotonic() > end:
+                raise SystemExit(f"the log has the times of {len(self._times)} of {units} units")
+            self.look()
+        return self._times
 
 
 def _store_pid() -> int:
