@@ -40,9 +40,10 @@ async def test_one_part_is_retried_and_given_up(two_targets: LogWorld) -> None:
     status, _, errors = await two_targets.kainite("uow", "discard", "both", "--target", "crm", "--yes")
     assert status == 1
     assert "the part of unit both in crm is in progress, not failed" in errors
-    await two_targets.apply(Outcome(0, UnitStatus.FAILED, 0, "again"), target="crm")
-    status, output, _ = await two_targets.kainite("uow", "discard", "both", "--target", "crm", "--yes")
-    assert output == "the part of unit both in crm is discarded; its other targets have theirs, or will\n"
+    [tid] = (unit.tid for unit in two_targets.owner.state.units.values() if unit.uow == "both")
+    await two_targets.apply(Outcome(tid, UnitStatus.FAILED, 0, "again"), target="crm")
+    status, output, errors = await two_targets.kainite("uow", "discard", "both", "--target", "crm", "--yes")
+    assert output == "the part of unit both in crm is discarded; its other targets have theirs, or will\n", errors
     _, history, _ = await two_targets.kainite("log", "history", "--json")
     assert [json.loads(line)["about"] for line in history.splitlines()] == ["unit both in crm"] * 3
 
