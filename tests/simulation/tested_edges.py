@@ -127,8 +127,8 @@ OFF: tuple[tuple[Mutation, str], ...] = (
          "tests/kainite/capture/postgresql/test_transactions.py"
          "::test_a_units_name_tells_its_place_in_the_wal"),
     _off("an owner that broke in a decision ends", "kainite.owner.durable_writing:DurableWriting.decided",
-         value(_goes_on), "tests/kainite/owner/test_owner.py"
-         "::TestFaults::test_a_decision_that_breaks_after_it_has_folded_an_entry_ends_the_owner"),
+         value(_goes_on), "tests/kainite/owner/test_durable_writing.py"
+         "::test_a_decision_that_breaks_after_it_has_folded_an_entry_ends_the_owner"),
     _off("names that have moved are deleted", "kainite.owner.upkeep:deletable", answering(()),
          "tests/kainite/owner/test_names.py"
          "::test_items_whose_names_have_left_are_deleted"),

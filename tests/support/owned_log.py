@@ -10,6 +10,7 @@ from functools import partial
 from kainite.base.clock import boot_seconds
 from kainite.base.process_identity import ProcessIdentity
 from kainite.log.contract import LogStore
+from kainite.log.format.entry import UnitMeta
 from kainite.observe.meter import SILENT, Meter
 from kainite.owner.audit.trail import AuditTrail
 from kainite.owner.mount import mount
@@ -35,3 +36,9 @@ async def owned_log(
     mounted = await asyncio.to_thread(claim, stripes=settings.stripes)
     async with serve_log(store, settings, uow, mounted, audit=audit, clock=clock, meter=meter) as owner:
         yield owner
+
+
+def units_of(store: LogStore, partition: str = "0", first_id: int = 0) -> list[str]:
+    """Returns the names of the units that are dispatched in a partition, in order."""
+    batches = store.read_batches(partition, first_id, strong=True)
+    return [entry.meta.uow for batch in batches for entry in batch.entries if isinstance(entry.meta, UnitMeta)]
