@@ -65,15 +65,3 @@ def test_a_deferred_constraint_is_checked_before_the_first_commit(world: AtomicW
     world.apply()
     assert world.statuses() == {"bad": "failed"}
     assert (world.noted("shop"), world.noted("crm")) == (["good"], ["good"])
-
-
-def test_each_target_has_a_ledger_of_its_own(tmp_path: Path) -> None:
-    """Shows that in one file: schemas of a server's database that are named by two addresses share Kainite's tables."""
-    sqlite3.connect(tmp_path / "one.db").close()
-    one = Database(f"sqlite:///{tmp_path / 'one.db'}")
-    with closing(AtomicWorld(MemoryStore(), {"shop": one, "crm": one}, commit=TargetCommit.TOGETHER)) as world:
-        target = world.joint()
-        target.raise_generation("log/0", 1)
-        target.raise_generation("log/0", 2)
-    fences = "SELECT log_partition, generation FROM kainite_fence ORDER BY 1"
-    assert one.rows(fences) == [("log/0:crm", 2), ("log/0:shop", 2)]

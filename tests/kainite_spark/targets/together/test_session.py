@@ -1,4 +1,4 @@
-"""Units of work in two targets that refuse together: one apply job, which dies at each effect."""
+"""A task applies a group in all targets before the first one commits, wherever the job dies."""
 
 from __future__ import annotations
 
@@ -82,17 +82,3 @@ def test_its_discard_leaves_it_in_the_one_target(fresh: Fresh) -> None:
     world.apply()
     assert world.statuses() == {}
     assert (world.noted("shop"), world.noted("crm")) == (["behind", "both"], ["behind"])
-
-
-def test_a_discard_of_a_unit_in_progress_says_which_targets_keep_it(
-    fresh: Fresh, caplog: pytest.LogCaptureFixture
-) -> None:
-    world = fresh()
-    world.log.unit("both", *noting("both", item(1, 1), contact(1, 1)))
-    with pytest.raises(KilledError):
-        world.job(Fate(on="after commit in shop")).run(once=True)
-    world.log.ask("discard", "both")
-    world.apply()
-    assert world.statuses() == {}
-    assert (world.noted("shop"), world.noted("crm")) == (["both"], [])
-    assert "unit is in some targets alone" in caplog.messages
