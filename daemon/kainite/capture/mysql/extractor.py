@@ -302,6 +302,9 @@ class MysqlExtractor:
             case Means.TRUNCATE if statement.database == source.database:
                 source.reading.forget()
                 yield from self._emptied(statement.name, read=source.reading.is_read(statement.name))
+            case Means.REPLACE:
+                source.reading.forget()
+                yield from self._replaced(source, statement)
             case Means.CHANGE if statement.is_about(source.database):
                 yield from self._units.refuse(
                     f"{statement.name} was logged as a statement, which names no rows: its session had another"
@@ -324,6 +327,17 @@ class MysqlExtractor:
                 yield from self._units.change(partial(emptied_record, relation=table))
             case _:
                 yield from self._units.change(None)
+
+    def _replaced(self, source: Source, statement: LoggedStatement) -> Iterator[bytes]:
+        """Fails the unit of a statement by which tables that are read have other rows, or none."""
+        tables = statement.tables_of(source.database)
+        if read := [name for name in tables if not name or source.reading.is_read(name)]:
+            about = ", ".join(name or "all tables" for name in read)
+            yield from self._units.refuse(
+                f"a change ({statement.name.lower()}) of {about} that cannot be carried: the statement names no rows"
+            )
+        elif tables:
+            yield from self._units.change(None)
 
     def _end(self, source: Source, ended: TransactionEnded, given: list[GivenTransaction]) -> Iterator[bytes]:
         if self._gtid != str(self._begins):  # one without a GTID is called by its place

@@ -3,6 +3,9 @@
 With ``binlog_format = ROW`` these are the ends of transactions, savepoints, DDL and ``TRUNCATE``. A session that has
 chosen another format has its changes of rows logged as texts, too: no rows can be read out of these. A statement counts
 as such a change unless its first word says that it is none: one that is not known must not be lost in silence.
+
+Some DDL takes rows from a table, or brings it others, without naming one: a table that is dropped may come back empty,
+and behind ``RENAME`` a name means other rows (:mod:`~kainite.capture.mysql.replaced_tables`).
 """
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ from enum import StrEnum
 from typing import Final
 
 from kainite.capture.mysql.events import Query
+from kainite.capture.mysql.replaced_tables import NAME, plain_name, replaced_tables
 
 _COMMENT: Final = re.compile(r"\s*(?:/\*(?!M?!).*?\*/|--\s[^\n]*\n|#[^\n]*\n)\s*", re.DOTALL)
-_NAME: Final = r"(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$]+)"
-_TRUNCATE: Final = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?{_NAME}(?:\s*\.\s*{_NAME})?", re.IGNORECASE)
+_TRUNCATE: Final = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?{NAME}(?:\s*\.\s*{NAME})?", re.IGNORECASE)
 _SAVEPOINT: Final = re.compile(r"(SAVEPOINT|ROLLBACK\s+TO)\s+(?:SAVEPOINT\s+)?(.+)", re.IGNORECASE | re.DOTALL)
 _XA: Final = re.compile(r"XA\s+(START|BEGIN|END|COMMIT|ROLLBACK)\s+(.+)", re.IGNORECASE | re.DOTALL)
 _CREATES_WITH_ROWS: Final = re.compile(
@@ -48,6 +51,7 @@ class Means(StrEnum):
     XA_COMMIT = "xa commit"
     XA_ROLLBACK = "xa rollback"
     TRUNCATE = "truncate"
+    REPLACE = "replace"
     CHANGE = "change"
     OTHER = "other"
 
@@ -57,15 +61,21 @@ class LoggedStatement:
     """A statement.
 
     Attributes:
-        name: the savepoint's, the XA transaction's, the table's, or the statement's first word.
+        name: the savepoint's, the XA transaction's, the table's, or the statement's first words.
         database: the one that the statement means.
         text: the whole of it.
+        tables: whose rows are replaced: databases and names; an empty name stands for all tables of a database.
     """
 
     means: Means
     name: str
     database: str
     text: str
+    tables: tuple[tuple[str, str], ...] = ()
+
+    def tables_of(self, database: str) -> list[str]:
+        """Returns the tables of a database whose rows are replaced."""
+        return [table for of, table in self.tables if of == database]
 
     def is_about(self, database: str) -> bool:
         """Returns whether a change of rows may be one of a database: it is the session's, or stands in the text."""
@@ -87,14 +97,11 @@ def statement_of(query: Query) -> LoggedStatement:
         means = Means.SAVEPOINT if found[1].upper() == "SAVEPOINT" else Means.ROLLBACK_TO
         return LoggedStatement(means, found[2].casefold(), query.database, text)
     if found := _TRUNCATE.match(text):
-        database, name = (query.database, found[1]) if found[2] is None else (_plain(found[1]), found[2])
-        return LoggedStatement(Means.TRUNCATE, _plain(name), database, text)
+        database, name = (query.database, found[1]) if found[2] is None else (plain_name(found[1]), found[2])
+        return LoggedStatement(Means.TRUNCATE, plain_name(name), database, text)
+    if replaced := replaced_tables(text, query.database):
+        return LoggedStatement(Means.REPLACE, replaced.words, query.database, text, replaced.tables)
     found = _FIRST_WORD.match(text)
     first = found[1].upper() if found else ""
     changes = not (first in _NO_CHANGES or _ANALYZES_TABLE.match(text)) or _CREATES_WITH_ROWS.match(text)
     return LoggedStatement(Means.CHANGE if changes else Means.OTHER, first[:20], query.database, text)
-
-
-def _plain(name: str) -> str:
-    mark = name[0]
-    return name[1:-1].replace(mark * 2, mark) if mark in '`"' else name

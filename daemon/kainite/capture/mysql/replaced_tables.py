@@ -1,0 +1,105 @@
+"""Finds the tables whose rows a DDL statement replaces without naming one; pure.
+
+Nothing else in the binlog tells of these rows, so the statement fails its unit: whoever reads that copies the table
+again, or drops it in the target, too.
+
+===========================================  ==========================================================================
+statement                                    whose rows are others behind it
+===========================================  ==========================================================================
+``DROP TABLE``, ``DROP DATABASE``            a table of that name may come back, and begins without rows
+``CREATE OR REPLACE TABLE``                  the table's: it had some
+``RENAME TABLE``, ``ALTER TABLE … RENAME``   both names': a table is given another one's place, as by tools that alter
+                                             tables in a copy
+``… DROP``, ``TRUNCATE PARTITION``           the table's
+``… EXCHANGE``, ``CONVERT PARTITION``,       the table's, and those of the table that is its partition, or becomes one
+``CONVERT TABLE … TO PARTITION``
+``… DISCARD``, ``IMPORT TABLESPACE``         the table's
+===========================================  ==========================================================================
+
+Temporary tables are none of these. The server writes ``DROP TABLE`` itself, all others as they were sent, so there may
+be comments in them. A text that only looks like one (a column's comment says ``DROP PARTITION``) fails a unit for
+nothing, which is seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final, NamedTuple
+
+NAME: Final = r"(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$]+)"
+"""A name as it is written, as one group."""
+
+_NAMED: Final = re.compile(rf"{NAME}(?:\s*\.\s*{NAME})?")
+_COMMENT: Final = re.compile(r"/\*(?!M?!).*?\*/", re.DOTALL)
+_ALL_THAT_ARE_NAMED: Final = (
+    re.compile(r"(DROP\s+TABLE)S?\s+(?:IF\s+EXISTS\s+)?(.+)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"(RENAME\s+TABLE)S?\s+(?:IF\s+EXISTS\s+)?(.+)", re.IGNORECASE | re.DOTALL),
+    re.compile(rf"(CREATE\s+OR\s+REPLACE\s+TABLE)\s+({_NAMED.pattern})", re.IGNORECASE),
+)
+_DROPS_DATABASE: Final = re.compile(rf"(DROP\s+(?:DATABASE|SCHEMA))\s+(?:IF\s+EXISTS\s+)?{NAME}", re.IGNORECASE)
+_ALTERS: Final = re.compile(
+    rf"ALTER\s+(?:ONLINE\s+|IGNORE\s+)*TABLE\s+(?:IF\s+EXISTS\s+)?(?P<own>{_NAMED.pattern})(?P<how>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_HOW: Final = re.compile(
+    r"\b((?:DROP|TRUNCATE|EXCHANGE|CONVERT)\s+PARTITION|CONVERT\s+TABLE|(?:DISCARD|IMPORT)(?=\b.*\bTABLESPACE\b)"
+    r"|RENAME(?!\s+(?:COLUMN|INDEX|KEY)\b))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What an ALTER TABLE says that replaces rows."""
+_OTHER: Final = re.compile(rf"\b(?:RENAME\b(?:\s+(?:TO|AS)\b|\s*=)?|TABLE\b)\s*{_NAMED.pattern}", re.IGNORECASE)
+"""Another table that an ALTER TABLE names."""
+_NO_NAMES: Final = frozenset({"TO", "WAIT", "NOWAIT", "RESTRICT", "CASCADE"})
+
+
+class ReplacedTables(NamedTuple):
+    """What a statement replaces.
+
+    Attributes:
+        words: the statement's words that do it.
+        tables: databases and tables; an empty name stands for all tables of a database.
+    """
+
+    words: str
+    tables: tuple[tuple[str, str], ...]
+
+
+def replaced_tables(text: str, database: str) -> ReplacedTables | None:
+    """Returns the tables whose rows a statement replaces; None for a statement of another kind.
+
+    Args:
+        text: the statement.
+        database: that of the names that have none.
+    """
+    text = _COMMENT.sub(" ", text)
+    if found := _DROPS_DATABASE.match(text):
+        return ReplacedTables(_words(found[1]), ((plain_name(found[2]), ""),))
+    for pattern in _ALL_THAT_ARE_NAMED:
+        if found := pattern.match(text):
+            return ReplacedTables(_words(found[1]), tuple(_named(_NAMED.finditer(found[2]), database)))
+    if (found := _ALTERS.match(text)) and (how := _HOW.search(found["how"])):
+        named = chain(_NAMED.finditer(found["own"]), _OTHER.finditer(found["how"]))
+        return ReplacedTables(f"ALTER TABLE {_words(how[1])}", tuple(_named(named, database)))
+    return None
+
+
+def plain_name(name: str) -> str:
+    """Returns a name without its quotes."""
+    mark = name[0]
+    return name[1:-1].replace(mark * 2, mark) if mark in '`"' else name
+
+
+def _named(found: Iterable[re.Match[str]], database: str) -> Iterator[tuple[str, str]]:
+    """Yields databases and tables; the last two groups of each match are those of a name."""
+    for one in found:
+        first, second = one.groups()[-2:]
+        if second is not None:
+            yield plain_name(first), plain_name(second)
+        elif first.upper() not in _NO_NAMES and not first.isdigit():
+            yield database, plain_name(first)
+
+
+def _words(text: str) -> str:
+    return " ".join(text.upper().split())
