@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
 from kainite.base.errors import DemoError
 from kainite_demo import services
 from kainite_demo.postgres_server import postgres, programs
@@ -31,9 +33,16 @@ def serve(file: Path) -> None:
     with _folder() as folder, _servers(folder) as variables:
         try:
             _write(file, variables)
+            click.echo(f"kainite: the servers run until Ctrl-C; in another terminal: . {shlex.quote(_sourced(file))}",
+                       err=True)  # fmt: skip
             threading.Event().wait()
         finally:
             file.unlink(missing_ok=True)
+
+
+def _sourced(file: Path) -> str:
+    """Returns the file as a shell's ``.`` takes it: a name without a slash is looked for on the PATH."""
+    return str(file) if "/" in str(file) else f"./{file}"
 
 
 def _write(file: Path, variables: Mapping[str, str]) -> None:

@@ -36,7 +36,8 @@ def shell(folder: Path, commands: str) -> str:
 
 def test_the_servers_answer_once_the_file_is_there_and_leave_nothing(folder: Path) -> None:
     command = [sys.executable, "-m", "kainite", "demo", "--servers", "servers.env"]
-    with subprocess.Popen(command, cwd=folder, env={"PATH": "/usr/bin:/bin", "TMPDIR": str(folder)}) as servers:
+    environment = {"PATH": "/usr/bin:/bin", "TMPDIR": str(folder)}
+    with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as servers:
         try:
             eventually(lambda: (folder / "servers.env").exists() or servers.poll() is not None, limit=LIMIT)
             assert shell(folder, 'psql "$SOURCE" -Atc "SHOW wal_level"') == "logical\n"
@@ -45,7 +46,8 @@ def test_the_servers_answer_once_the_file_is_there_and_leave_nothing(folder: Pat
             assert shell(folder, f'{sys.executable} -c "{streams}"') == "[]\n"
         finally:
             servers.terminate()
-        servers.wait(LIMIT)
+        _, said = servers.communicate(timeout=LIMIT)
+    assert said.startswith("kainite: the servers run until Ctrl-C; in another terminal: . ./servers.env\n")
     assert list(folder.iterdir()) == []
 
 

@@ -34,6 +34,7 @@ from kainite.base.errors import KainiteError, MissingExtraError
 from kainite.base.redaction import redacted
 
 INTERRUPTED = 130
+_UNANSWERED = "nothing was done: no yes came, and there is no terminal to ask; what asks for a yes takes --yes"
 _WHOLE = 1000  # characters that no first sentence of a help text has
 
 # Packages that are not among the distribution's own dependencies, and the extra that brings them; the list of the kinds
@@ -150,7 +151,12 @@ class LazyGroup(LazyCommands):
             # click repeats the word that it does not understand.
             error.message = _harmless(error.message)  # type: ignore[misc]
             raise
-        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except click.Abort:
+            if sys.stdin is not None and sys.stdin.isatty():
+                raise
+            click.echo(f"\nkainite: {_UNANSWERED}", err=True)
+            ctx.exit(1)
+        except (click.exceptions.Exit, BrokenPipeError):
             raise
         except Exception as error:
             text = traceback.format_exc() if ctx.params.get("debug") else f"kainite: {one_line(error)}"
