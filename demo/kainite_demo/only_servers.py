@@ -30,6 +30,8 @@ def serve(file: Path) -> None:
     """
     if file.exists():
         raise DemoError(f"{file} is there already: servers that run were started with it, or it is another file")
+    if not file.parent.is_dir():
+        raise DemoError(f"cannot write {file}: there is no folder {file.parent}")
     with _folder() as folder, _servers(folder) as variables:
         try:
             _write(file, variables)

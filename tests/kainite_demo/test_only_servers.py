@@ -51,6 +51,13 @@ def test_the_servers_answer_once_the_file_is_there_and_leave_nothing(folder: Pat
     assert list(folder.iterdir()) == []
 
 
+def test_a_folder_that_is_not_there_is_told_before_a_server_starts(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["demo", "--servers", str(tmp_path / "none/servers.env")])
+
+    assert result.exit_code == 1
+    assert f"there is no folder {tmp_path / 'none'}" in result.stderr
+
+
 def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "servers.env"
     file.write_text("mine")
