@@ -47,6 +47,7 @@ LIMIT_S: Final = 240.0
 _LOG: Final = """
 logTableName = {application}-log
 logPartition = {name}
+targetTables = {name}
 """
 _FLEET: Final = """
 workerId = {worker}
