@@ -35,8 +35,6 @@ def serve(file: Path) -> None:
     with _folder() as folder, _servers(folder) as variables:
         try:
             _write(file, variables)
-            click.echo(f"kainite: the servers run until Ctrl-C; in another terminal: . {shlex.quote(_sourced(file))}",
-                       err=True)  # fmt: skip
             threading.Event().wait()
         finally:
             file.unlink(missing_ok=True)
@@ -51,6 +49,10 @@ def _write(file: Path, variables: Mapping[str, str]) -> None:
     whole = file.with_name(f"{file.name}.new")
     try:
         whole.write_text("".join(f"export {name}={value}\n" for name, value in variables.items()), encoding="utf-8")
+        # Before the file is there: whoever waits for it finds the line printed, and not in between its own.
+        click.echo(
+            f"kainite: the servers run until Ctrl-C; in another terminal: . {shlex.quote(_sourced(file))}", err=True
+        )
         whole.replace(file)
     except OSError as error:
         raise DemoError(f"cannot write {file}: {error.strerror}") from error
