@@ -294,6 +294,8 @@ class MysqlExtractor:
             yield from self._units.change(change)
 
     def _statement(self, source: Source, statement: LoggedStatement) -> Iterator[bytes]:
+        if source.in_lower_case:  # its own names; statements are logged as they were sent
+            statement = statement.in_lower_case()
         match statement.means:
             case Means.SAVEPOINT:
                 self._units.savepoint(statement.name)
