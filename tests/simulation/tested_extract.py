@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from simulation.mutation import Instead, Mutation, answering
+from simulation.mutation import Instead, Mutation, answering, value
 
 CYCLES = "kainite.extract.cycles"
 DELIVERY_TESTS = "tests/kainite/extract/cycles/test_delivery.py"
