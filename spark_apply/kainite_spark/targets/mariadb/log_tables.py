@@ -8,14 +8,17 @@ from typing import Final
 
 import pymysql
 
-from kainite.base.errors import TargetBusyError, TargetUnavailableError
+from kainite.base.errors import TargetUnavailableError
 from kainite.base.redaction import redacted
 from kainite.targets.mariadb.connection import connect
 from kainite_spark.targets.log_tables import LogTables
 
-# One log at a time, or InnoDB finds deadlocks between logs that take different tables. The connection's end frees it.
-_ONE_AT_A_TIME: Final = "SELECT GET_LOCK(CONCAT('kainite_log_table ', MD5(DATABASE())), %s)"
-_WAIT_S: Final = 30
+# One log at a time, or InnoDB finds deadlocks between logs that take different tables: each writes a row of no table
+# first, which nobody sees. Clusters may refuse GET_LOCK.
+_ONE_AT_A_TIME: Final = """
+    INSERT INTO kainite_log_table (table_name, log, log_partition) VALUES ('', '', '')
+    ON DUPLICATE KEY UPDATE log_partition = ''"""
+_LET_OTHERS: Final = "DELETE FROM kainite_log_table WHERE table_name = ''"
 
 # By primary key: whoever looks for its rows with locks, waits for what other logs take at the same time.
 _OF_LOG: Final = "SELECT table_name FROM kainite_log_table WHERE log_partition = %s"
@@ -34,20 +37,14 @@ _UNREADABLE: Final = (1142, 1146)
 
 
 def take(connection: pymysql.connections.Connection, taking: LogTables) -> None:
-    """Takes tables for a log, in the caller's transaction, with which its connection ends.
-
-    Raises:
-        CatalogueError: another log has one.
-        TargetBusyError: another log has been taking tables all the time.
-    """
+    """Takes tables for a log, in the caller's transaction; raises CatalogueError if another log has one."""
     with connection.cursor() as cursor:
-        cursor.execute(_ONE_AT_A_TIME, (_WAIT_S,))
-        if cursor.fetchone() != (1,):
-            raise TargetBusyError("other logs take tables of the target, and none of them comes to its end")
+        cursor.execute(_ONE_AT_A_TIME)
         if taking.tables:
             cursor.executemany(_TAKE, [(name, taking.log, taking.log_partition) for name in taking.full_names])
             cursor.execute(_OF_OTHERS, (taking.full_names, taking.log))
             taking.check(dict(cursor.fetchall()))
+        cursor.execute(_LET_OTHERS)
 
 
 def give_up(connection: pymysql.connections.Connection, taking: LogTables) -> None:
