@@ -22,7 +22,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Final, TypeAlias, TypeVar
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -41,10 +41,7 @@ from kainite.settings.assignment import assignment_from
 from kainite.uow.scheme import Scheme, TableScheme
 from kainite.uow.touches import Touched
 
-VERSION: Final = 4
-
-OLDEST: Final = 3
-"""The oldest version that is read: it has no operations."""
+VERSION: Final = 1
 
 PART_BYTES = 1 << 20
 """Size of a part: far below every limit of a batch, and small enough for one step of anybody."""
@@ -65,7 +62,7 @@ _Tables: TypeAlias = dict[str, tuple[str, tuple[str, ...]]]
 class SnapshotHeader(msgspec.Struct, frozen=True, tag="header"):
     """The fields of a :class:`~kainite.log.state.folded.FoldedLog`, and of its recent units, that are small."""
 
-    version: Annotated[int, msgspec.Meta(ge=OLDEST, le=VERSION)]
+    version: Literal[1]
     next_id: Natural
     stream: str | None
     positions: dict[str, tuple[SequenceNumber, Natural]]
@@ -79,10 +76,9 @@ class SnapshotHeader(msgspec.Struct, frozen=True, tag="header"):
     answered: list[str]
     schemes: dict[str, _Tables]
     latest_time: tuple[int, str] | None
-    started_ms: int | None
-    pause: OperationMeta | None = None
-    started: dict[str, int] = {}
-    awaited: list[str] = []
+    started: dict[str, int]
+    awaited: list[str]
+    pause: OperationMeta | None
 
 
 class OpenUnitsSection(msgspec.Struct, frozen=True, tag="open"):
@@ -132,7 +128,7 @@ class TargetsSection(msgspec.Struct, frozen=True, tag="targets"):
 class SnapshotManifest(msgspec.Struct, frozen=True):
     """The data of the CONTROL entry that HEAD names: the ids of the entries with the parts."""
 
-    version: Annotated[int, msgspec.Meta(ge=OLDEST, le=VERSION)]
+    version: Literal[1]
     parts: Annotated[tuple[Natural, ...], msgspec.Meta(min_length=1)]
 
 
@@ -189,10 +185,9 @@ def capture(state: FoldedLog) -> Captured:
         answered=list(state.answered),
         schemes={name: _tables(scheme) for name, scheme in state.schemes.items()},
         latest_time=state.latest_time,
-        started_ms=state.started.get(""),
-        pause=state.operations.pause,
-        started={stream: at_ms for stream, at_ms in state.started.items() if stream},
+        started=dict(state.started),
         awaited=sorted(state.awaited),
+        pause=state.operations.pause,
     )
     return Captured(
         header,
@@ -384,7 +379,7 @@ def _state(captured: Captured) -> FoldedLog:
     state.schemes = {name: _scheme(tables) for name, tables in header.schemes.items()}
     state.ended = EndedUnits((uow, *remembered) for uow, remembered in captured.ended.items())
     state.latest_time = header.latest_time
-    state.started = {**({} if header.started_ms is None else {"": header.started_ms}), **header.started}
+    state.started = header.started
     state.awaited = set(header.awaited)
     state.operations = DoneOperations(captured.operations, header.pause)
     for unit in captured.units:
