@@ -20,7 +20,6 @@ from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.tables import TableName
-from kainite.targets.postgresql.own_columns import check_own_columns
 
 T = TypeVar("T")
 
@@ -139,15 +138,9 @@ class LoadLedger:
             raise TargetError(f"another kainite replicate load of {log_partition} runs ({pid}): wait, or end it first")
 
     def create(self) -> None:
-        """Makes the ledger's tables where they are missing.
-
-        Raises:
-            CatalogueError: an earlier version has made them, and they lack columns.
-        """
-        statements = (*ledger.CREATE, *table_ledger.CREATE)
-        for statement in statements:
+        """Makes the ledger's tables where they are missing."""
+        for statement in (*ledger.CREATE, *table_ledger.CREATE):
             self._connection.execute(statement)
-        check_own_columns(self._connection, statements)
 
     def found(self) -> FoundLoad | None:
         """Returns the load as the ledger has it."""

@@ -21,7 +21,6 @@ from kainite.replicate.load_ledger import WAS_CUT_OVER, CutOverUndone, FoundLoad
 from kainite.replicate.mariadb_foreign_keys_lock import foreign_keys_alone
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.connection import connect
-from kainite.targets.mariadb.own_columns import check_mariadb_columns
 from kainite.targets.mariadb.rows import NO_TABLE, as_target_error, rows_if_there, rows_of
 
 T = TypeVar("T")
@@ -103,15 +102,9 @@ class MariadbLoadLedger:
             raise TargetError(f"another kainite replicate load of {log_partition} runs ({told}): wait, or end it first")
 
     def create(self) -> None:
-        """Makes the ledger's tables where they are missing.
-
-        Raises:
-            CatalogueError: an earlier version has made them, and they lack columns.
-        """
-        statements = (*ledger.CREATE, *table_ledger.CREATE)
-        for statement in statements:
+        """Makes the ledger's tables where they are missing."""
+        for statement in (*ledger.CREATE, *table_ledger.CREATE):
             self._connection.query(statement)
-        check_mariadb_columns(self._connection, statements)
 
     def found(self) -> FoundLoad | None:
         """Returns the load as the ledger has it."""
