@@ -126,7 +126,7 @@ def _consumer(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def _of_written(settings: Settings, name: str, arn: str | None) -> DoctorCheck:
-    return DoctorCheck("stream", f"stream {name}", lambda: look_at_shards(_kinesis(settings), name, arn, "extract"))
+    return DoctorCheck("stream", f"stream {name}", lambda: look_at_shards(_kinesis(settings), name, arn))
 
 
 def _of_the_source(settings: Settings) -> Iterator[DoctorCheck]:
