@@ -28,7 +28,9 @@ def main(archive: Path) -> None:
     context = SparkContext(conf=SparkConf().setAll(list(settings.items())))
     context.setLogLevel("OFF")
     context.parallelize([1, 2], 2).map(float).collect()
-    jvm = context._gateway.proc  # noqa: SLF001 - PySpark tells nobody else which process it is
+    gateway = context._gateway  # noqa: SLF001 - PySpark tells nobody else which process it is
+    assert gateway is not None
+    jvm = gateway.proc
     context.stop()
     jvm.stdin.close()
     jvm.wait(WRITE_S)

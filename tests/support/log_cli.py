@@ -30,7 +30,7 @@ from support.log_builders import delta, fragment
 from support.names import unique
 from support.owned_log import owned_log
 
-LIMIT = 10.0
+LIMIT = 60.0
 REFUSED = 'violates check "positive" [23514]'
 
 

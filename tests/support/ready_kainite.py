@@ -89,7 +89,7 @@ def _forking() -> socket.socket:
     """Starts the process that forks; returns the socket that takes requests."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        process = subprocess.Popen([sys.executable, "-P", __file__], stdin=theirs, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([sys.executable, "-P", __file__], stdin=theirs.fileno(), stdout=subprocess.DEVNULL)
 
     def end() -> None:
         ours.close()
