@@ -108,6 +108,8 @@ class SourceTransactions:
             yield from self._units.change(change)
 
     def _statement(self, statement: LoggedStatement) -> Iterator[bytes]:
+        if self.source.in_lower_case:  # its own names; statements are logged as they were sent
+            statement = statement.in_lower_case()
         match statement.means:
             case Means.SAVEPOINT:
                 self._units.savepoint(statement.name)

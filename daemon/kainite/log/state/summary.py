@@ -253,9 +253,9 @@ def _mark(state: FoldedLog) -> DurableMark:
 
 
 def _collecting_from(state: FoldedLog) -> int:
-    opened = (unit.fragments[0] for unit in state.open.values() if unit.fragments)
+    opened = (unit.fragments[0] for unit in state.open.values() if unit.fragments)  # oldest first
     late = (unit.first_tid for unit in state.late_units())
-    return min(min(opened, default=state.next_id), min(late, default=state.next_id))
+    return min(next(opened, state.next_id), min(late, default=state.next_id))
 
 
 def _figure(unit: UnitState | None) -> UnitFigure | None:

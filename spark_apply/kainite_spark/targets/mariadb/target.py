@@ -79,6 +79,11 @@ class MariadbTarget:
         with self._transaction() as connection:
             log_tables.take(connection, taking)
 
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            fence_row.advance(connection, fence, mark, lowest=fence.micro_batch - 1)
+            log_tables.give_up(connection, taking)
+
     def hooks(self) -> FoundHooks:
         with self._connection() as connection:
             self._check_tables(connection)

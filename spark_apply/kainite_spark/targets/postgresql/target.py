@@ -81,6 +81,11 @@ class PostgresTarget:
             connection.execute(_ONE_AT_A_TIME)
             log_tables.take(connection, taking)
 
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
+            log_tables.give_up(connection, taking)
+
     def hooks(self) -> FoundHooks:
         with self._transaction() as connection:
             where = reached(connection, self.schema.catalogue)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kainite.base.errors import SourceError
 from kainite.capture.truncate import OnTruncate
-from support.mariadb_source import Extraction, execute, here, keys, told
+from support.mariadb_source import Extraction, execute, here, keys, mariadb_with_binlog, rows, source_database, told
 from support.mysql_server import IS_MYSQL
 
 TABLE = "CREATE TABLE item (id int PRIMARY KEY, name varchar(40), made int AS (id + 1) VIRTUAL, UNIQUE (name))"
@@ -109,6 +111,10 @@ PARTS = "CREATE TABLE part (id int PRIMARY KEY, v int) PARTITION BY RANGE (id) (
         ("RENAME TABLE item TO was, other TO item", "rename table) of item, was, other, item"),
         ("ALTER TABLE other RENAME TO item2", "alter table rename) of other, item2"),
         ("ALTER TABLE part TRUNCATE PARTITION low", "alter table truncate partition) of part"),
+        pytest.param(
+            "ALTER IGNORE TABLE item ADD UNIQUE (id)", "alter ignore table) of item", marks=pytest.mark.mariadb
+        ),
+        ("ALTER TABLE -- low alone\n part TRUNCATE PARTITION low", "alter table truncate partition) of part"),
         ("ALTER TABLE part EXCHANGE PARTITION low WITH TABLE plain", "alter table exchange partition) of part, plain"),
     ],
 )
@@ -129,6 +135,28 @@ def test_rows_that_a_statement_replaces_without_naming_them_fail_its_unit(
     assert change["relation"] == "last"
     with Extraction(database, start, tables=("last",)) as extraction:  # numbers do not depend on what is read
         assert keys(extraction.until(2)) == [(1, "end", 0), (2, "insert", "1"), (2, "end", 1)]
+
+
+@pytest.mark.mariadb
+def test_a_statement_names_tables_in_any_case_where_the_server_does_not_tell_them_apart(tmp_path: Path) -> None:
+    with (
+        mariadb_with_binlog(tmp_path / "server", "--lower-case-table-names=1") as server,
+        source_database(server) as database,
+    ):
+        name = rows(database, "SELECT database()")[0][0]
+        execute(database, TABLE, PARTS)
+        start = here(database)
+        execute(
+            database, "TRUNCATE TABLE Item", f"RENAME TABLE {name.upper()}.Item TO Thing, Thing TO Item",
+            "ALTER TABLE PART TRUNCATE PARTITION low", f"TRUNCATE {name.upper()}.ITEM",
+        )  # fmt: skip
+        with Extraction(database, start, tables=("item", "part")) as extraction:
+            found = told(extraction.until(4))
+    refused = [one["refused"] for one in found if "refused" in one]
+    assert [one.partition(" that cannot")[0] for one in refused] == [
+        "a change (truncate) of item", "a change (rename table) of item, item",
+        "a change (alter table truncate partition) of part", "a change (truncate) of item",
+    ]  # fmt: skip
 
 
 def test_a_transaction_that_is_passed_over_fails_its_unit(database: str) -> None:
