@@ -13,7 +13,7 @@ from kainite.log.contract import LogStore
 from kainite.replicate.findings import some_names
 from kainite.settings import Settings
 from kainite.settings.targets import has_one_job, is_atomic
-from kainite.uow.catalogue.several import catalogue_of
+from kainite.uow.catalogue.several import catalogue_of, is_own, own_tables
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
 from kainite_spark.driver.current_target import CurrentTarget
@@ -33,8 +33,8 @@ if TYPE_CHECKING:  # whose module needs PostgreSQL's driver
 @contextlib.contextmanager
 def prepared_target(
     configured: Settings, store: LogStore, stop: threading.Event
-) -> Iterator[tuple[Target, CurrentTarget]]:
-    """Gives the target, prepared, and what opens it anew; closes all at the end."""
+) -> Iterator[tuple[Target, CurrentTarget, LogTables]]:
+    """Gives the target, prepared, what opens it anew, and the tables that are taken; closes all at the end."""
     load = partial(catalogue_of, configured)
     catalogue = at_the_start(load, stop, "the target, for its tables")
     with contextlib.ExitStack() as opened:
@@ -53,8 +53,9 @@ def prepared_target(
 
         target = opening(catalogue)
         unless_stopped(lambda: target.prepare(ledger_of(configured), catalogue or Catalogue({})), stop, "the target")
-        unless_stopped(lambda: target.take_tables(tables_taken(configured, catalogue)), stop, "the target")
-        yield target, CurrentTarget(load, taking, catalogue)
+        tables = tables_taken(configured, catalogue)
+        unless_stopped(lambda: target.take_tables(tables), stop, "the target")
+        yield target, CurrentTarget(load, taking, catalogue), tables
 
 
 def target_of(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:
@@ -74,9 +75,15 @@ def ledger_of(configured: Settings) -> str:
 
 
 def tables_taken(configured: Settings, catalogue: Catalogue | None) -> LogTables:
-    """Returns which tables of the target the log takes; raises CatalogueError for a shared one that is not there."""
-    shared = configured.apply.shared_tables
-    return log_tables(configured.log.name, ledger_of(configured), catalogue or Catalogue({}), shared)
+    """Returns which tables of the target the log takes.
+
+    Raises:
+        CatalogueError: a shared one is not there; of several targets, another one may have it.
+    """
+    own = own_tables(configured, catalogue or Catalogue({}))
+    names = configured.apply.shared_tables
+    shared = [name for name in names if own.find(name)] if configured.target_name else names
+    return log_tables(configured.log.name, ledger_of(configured), own, shared)
 
 
 def check_emptied(configured: Settings, catalogue: Catalogue, tables: Iterable[TableName]) -> None:
@@ -88,11 +95,18 @@ def check_emptied(configured: Settings, catalogue: Catalogue, tables: Iterable[T
         tables: schemas and names of those that are loaded.
 
     Raises:
-        CatalogueError: ``targetSharedTables`` names one.
+        CatalogueError: ``targetSharedTables`` names one, or ``targetTables`` does not.
     """
+    places = {f"{schema}.{name}": (schema, name) for schema, name in tables}
+    default = f"{catalogue.default_schema}."
+    if strange := [full for full in places if not is_own(configured, full, full.removeprefix(default))]:
+        raise CatalogueError(
+            f"{some_names(strange)} is not among the tables of targetTables, and may belong to another log: name it"
+            " there, or take it out of what the extractor reads"
+        )
     own = tables_taken(configured, catalogue).tables
     shared = {(table.schema, table.bare_name) for name, table in catalogue.tables.items() if name not in own}
-    if both := [".".join(place) for place in tables if place in shared]:
+    if both := [full for full, place in places.items() if place in shared]:
         raise CatalogueError(
             f"{some_names(both)} is named in targetSharedTables, and a load empties its tables: rows that other logs"
             " have written would be lost. Copy its rows by hand, and load without it"
