@@ -62,8 +62,15 @@ def _own_units_alone(original: Any) -> Any:
     return property(lambda self: min(self.backlog.unresolved(), default=self.next_id))
 
 
+def _of_any_log(sql: str) -> str:
+    """Returns a statement that takes what belongs to any log for its own."""
+    return sql.replace("log_partition = ?", "? <> ''")
+
+
 PARTS = "kainite.log.state.target_parts"
 TWO = "two targets"
+LOGS = "two logs"
+LEDGER = "kainite_spark.targets.sqlite.ledger"
 MARK = "kainite_spark.driver.follower:LogFollower.everywhere_below"
 
 OF_THE_TARGET: tuple[Mutation, ...] = (
@@ -80,4 +87,11 @@ OF_THE_TARGET: tuple[Mutation, ...] = (
              lambda original: lambda partition, target="": original(partition), 20, aim=TWO),
     Mutation("the common mark is behind what is unresolved", MARK, _all_that_was_read, 20, aim=TWO),
     Mutation("the common mark is behind what another target lacks", MARK, _own_units_alone, 20, aim=TWO),
+    Mutation("an acknowledgement is of one log", f"{LEDGER}:APPLIED", _of_any_log, 40, aim=LOGS),
+    Mutation("a log trims its own acknowledgements", f"{LEDGER}:TRIM", _of_any_log, 40, aim=LOGS),
+    Mutation("a fence is of one log", f"{LEDGER}:READ_FENCE", _of_any_log, 40, aim=LOGS),
+    Mutation("a table has one log", "kainite_spark.targets.log_tables:LogTables.check", answering(None), 40, aim=LOGS),
+    Mutation("a table that another log has stays with it", f"{LEDGER}:TAKE_TABLE",
+             lambda sql: sql.partition("WHERE")[0].replace("UPDATE SET", "UPDATE SET log = excluded.log,"), 40,
+             aim=LOGS),
 )  # fmt: skip
