@@ -44,11 +44,12 @@ _ALTERS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _HOW: Final = re.compile(
-    r"\b((?:DROP|TRUNCATE|EXCHANGE|CONVERT)\s+PARTITION|CONVERT\s+TABLE|(?:DISCARD|IMPORT)(?=\b.*\bTABLESPACE\b)"
+    r"\b((?:DROP|TRUNCATE|EXCHANGE|CONVERT)\s+PARTITION|CONVERT\s+TABLE|(?P<file>DISCARD|IMPORT)"
     r"|RENAME(?!\s+(?:COLUMN|INDEX|KEY)\b))\b",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
-"""What an ALTER TABLE says that replaces rows."""
+"""What an ALTER TABLE says that replaces rows; of a *file* only before the word TABLESPACE."""
+_TABLESPACE: Final = re.compile(r"\bTABLESPACE\b", re.IGNORECASE)
 _OTHER: Final = re.compile(rf"\b(?:RENAME\b(?:\s+(?:TO|AS)\b|\s*=)?|TABLE\b)\s*{_NAMED.pattern}", re.IGNORECASE)
 """Another table that an ALTER TABLE names."""
 _NO_NAMES: Final = frozenset({"TO", "WAIT", "NOWAIT", "RESTRICT", "CASCADE"})
@@ -73,16 +74,28 @@ def replaced_tables(text: str, database: str) -> ReplacedTables | None:
         text: the statement.
         database: that of the names that have none.
     """
-    text = _COMMENT.sub(" ", text)
+    text = _without_comments(text)
     if found := _DROPS_DATABASE.match(text):
         return ReplacedTables(_words(found[1]), ((plain_name(found[2]), ""),))
     for pattern in _ALL_THAT_ARE_NAMED:
         if found := pattern.match(text):
             return ReplacedTables(_words(found[1]), tuple(_named(_NAMED.finditer(found[2]), database)))
-    if (found := _ALTERS.match(text)) and (how := _HOW.search(found["how"])):
+    if (found := _ALTERS.match(text)) and (how := _how(found["how"])) is not None:
         named = chain(_NAMED.finditer(found["own"]), _OTHER.finditer(found["how"]))
-        return ReplacedTables(f"ALTER TABLE {_words(how[1])}", tuple(_named(named, database)))
+        return ReplacedTables(f"ALTER TABLE {_words(how)}", tuple(_named(named, database)))
     return None
+
+
+def _without_comments(text: str) -> str:
+    """Returns a statement without its comments; one that does not end is none."""
+    end = text.rfind("*/") + 2  # a search for a comment's end may go on to the end of the text, for each beginning
+    return _COMMENT.sub(" ", text[:end]) + text[end:] if end > 1 else text
+
+
+def _how(text: str) -> str | None:
+    """Returns the words of an ALTER TABLE that replace rows; None where there are none."""
+    tablespace = max((found.start() for found in _TABLESPACE.finditer(text)), default=-1)
+    return next((how[1] for how in _HOW.finditer(text) if how["file"] is None or how.start() < tablespace), None)
 
 
 def plain_name(name: str) -> str:

@@ -84,10 +84,10 @@ class LoggedStatement:
 
 def statement_of(query: Query) -> LoggedStatement:
     """Returns what a statement means."""
-    text = query.text
-    while found := _COMMENT.match(text) or _BEFORE.match(text):
-        text = text[found.end() :]
-    text = text.strip()
+    text, begin = query.text, 0
+    while found := _COMMENT.match(text, begin) or _BEFORE.match(text, begin):
+        begin = found.end()
+    text = text[begin:].strip()
     if (word := text.upper().rstrip(";")) in _ENDS:
         return LoggedStatement(Means(_ENDS[word]), "", query.database, text)
     if found := _XA.match(text):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kainite.capture.mysql.replaced_tables import replaced_tables
@@ -30,6 +32,10 @@ from kainite.capture.mysql.replaced_tables import replaced_tables
          ["d.item", "o.old"]),
         ("ALTER TABLE item IMPORT TABLESPACE", "ALTER TABLE IMPORT", ["d.item"]),
         ("ALTER TABLE item DISCARD PARTITION p TABLESPACE", "ALTER TABLE DISCARD", ["d.item"]),
+        ("ALTER TABLE item COMMENT 'a /* b', DROP PARTITION p", "ALTER TABLE DROP PARTITION", ["d.item"]),
+        ("ALTER TABLE item /* RENAME a */ COMMENT 'a */', DROP PARTITION p", "ALTER TABLE DROP PARTITION", ["d.item"]),
+        ("ALTER TABLE item ADD tablespace int, ADD discard int, DROP PARTITION p", "ALTER TABLE DROP PARTITION",
+         ["d.item"]),
     ],
 )  # fmt: skip
 def test_a_statement_names_the_tables_whose_rows_it_replaces(text: str, words: str, tables: list[str]) -> None:
@@ -52,8 +58,17 @@ def test_a_statement_names_the_tables_whose_rows_it_replaces(text: str, words: s
         "DROP VIEW v",
         "RENAME USER a TO b",
         "TRUNCATE item",
+        "ALTER TABLE item ADD tablespace int, ADD discard int",
         "",
     ],
 )
 def test_other_statements_replace_nothing(text: str) -> None:
     assert replaced_tables(text, "d") is None
+
+
+@pytest.mark.parametrize("word", ["DISCARD ", "IMPORT ", "RENAME ", "/* ", "/*! ", "DROP ", "CONVERT TABLE ", "`"])
+def test_a_long_statement_is_read_in_a_time_that_grows_as_it_does(word: str) -> None:
+    """Shows it by processor time, far from both: half a second, and some minutes where each word is read to the end."""
+    begun = time.process_time()
+    replaced_tables(f"ALTER TABLE item COMMENT = '{word * 60_000}'", "d")
+    assert time.process_time() - begun < 10.0
