@@ -107,6 +107,7 @@ def test_each_schedule_with_targets_that_commit_together_ends_as_promised() -> N
     assert f"{len(ATOMIC)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "atomic commit")
 
 
+@pytest.mark.timeout(300)
 def test_each_schedule_with_two_logs_in_one_target_ends_as_promised() -> None:
     seeds = [argument for seed in TWO_LOGS for argument in ("--seed", str(seed))]
     assert f"{len(TWO_LOGS)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "two logs")
