@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,12 @@ if TYPE_CHECKING:  # whose module needs PostgreSQL's driver
 @contextlib.contextmanager
 def prepared_target(
     configured: Settings, store: LogStore, stop: threading.Event
-) -> Iterator[tuple[Target, CurrentTarget]]:
-    """Gives the target, prepared, and what opens it anew; closes all at the end."""
+) -> Iterator[tuple[Target, CurrentTarget, Callable[[], None]]]:
+    """Gives the target, prepared, what opens it anew, and what gives up the log's former tables; closes all at the end.
+
+    Until that is called the log keeps, beside those that its file names, the tables that it had: an older apply job may
+    still write them.
+    """
     load = partial(catalogue_of, configured)
     catalogue = at_the_start(load, stop, "the target, for its tables")
     with contextlib.ExitStack() as opened:
@@ -53,8 +58,9 @@ def prepared_target(
 
         target = opening(catalogue)
         unless_stopped(lambda: target.prepare(ledger_of(configured), catalogue or Catalogue({})), stop, "the target")
-        unless_stopped(lambda: target.take_tables(tables_taken(configured, catalogue)), stop, "the target")
-        yield target, CurrentTarget(load, taking, catalogue)
+        named = tables_taken(configured, catalogue)
+        unless_stopped(lambda: target.take_tables(replace(named, gives_up=False)), stop, "the target")
+        yield target, CurrentTarget(load, taking, catalogue), partial(target.take_tables, named)
 
 
 def target_of(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:

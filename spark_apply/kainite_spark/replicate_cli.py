@@ -213,7 +213,7 @@ def _load(
     found = catalogue()
     with closing(open_target(ends.target, found, apply=configured.apply)) as target:
         target.prepare(ends.log_partition, found)
-        target.take_tables(tables_taken(configured, found))
+        target.take_tables(replace(tables_taken(configured, found), gives_up=False))
     with (
         copying(configured, ends, stop) as (source, runner),
         load_session(ends.target, "kainite load driver") as connection,

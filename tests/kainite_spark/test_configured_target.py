@@ -40,8 +40,9 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
 
 
 def begin(configured: Settings) -> None:
-    with prepared_target(configured, MemoryStore(), STOP):
-        pass
+    """Does what an apply job does until it applies."""
+    with prepared_target(configured, MemoryStore(), STOP) as (_, _, give_up):
+        give_up()
 
 
 def test_the_apply_job_of_another_log_is_refused(files: Files) -> None:
@@ -80,7 +81,7 @@ def test_a_load_empties_no_table_that_the_file_does_not_name(tmp_path: Path, pos
 
 
 def test_a_table_that_comes_later_is_taken_and_one_of_another_log_is_not_used(files: Files) -> None:
-    with prepared_target(files.of("eu"), MemoryStore(), STOP) as (_, current):
+    with prepared_target(files.of("eu"), MemoryStore(), STOP) as (_, current, _):
         files.database.run("CREATE TABLE later (id bigint PRIMARY KEY)")
         assert current.read_again(STOP) is not None
         with pytest.raises(CatalogueError, match="later"):
@@ -88,3 +89,14 @@ def test_a_table_that_comes_later_is_taken_and_one_of_another_log_is_not_used(fi
         files.database.run("CREATE TABLE other (id bigint PRIMARY KEY)")
         begin(files.of("us", "targetSharedTables=item, later"))
         assert current.read_again(STOP) is None, "its units of that table fail, as of one that is not there"
+
+
+def test_a_table_is_given_up_when_no_older_apply_job_can_write_it(files: Files) -> None:
+    """Shows a standby whose file names a table no more does not free it while the active job may write it."""
+    files.database.run("CREATE TABLE later (id bigint PRIMARY KEY)")
+    begin(files.of("eu"))
+    with prepared_target(files.of("eu", "targetTables=later"), MemoryStore(), STOP) as (_, _, give_up):
+        with pytest.raises(CatalogueError, match=r"item of the target is written by the log log/eu"):
+            begin(files.of("us", "targetTables=item"))
+        give_up()
+        begin(files.of("us", "targetTables=item"))

@@ -2,7 +2,7 @@
 
 The tables of an application are those whose names begin as its settings file says. Whenever a log has taken its
 tables, and after each transaction of the target from then on, the target's own list must name that log, and no other
-one, for each of them: until its apply job takes others.
+one, for each of them: until an apply job of it that has shut out the older ones takes others.
 
 The settings file of the second log may name the tables of both for some time. Which log then takes the first one's is
 left to chance; the other log must be refused, again and again, until the file is put right.
@@ -56,8 +56,9 @@ class Claims:
     _taken: dict[str, set[str]] = field(default_factory=dict)
 
     def took(self, taking: LogTables) -> None:
-        """Notes that a log has taken its tables, and may begin."""
-        self._taken[taking.log] = set(taking.full_names)
+        """Notes that a log has taken tables, and may begin; it keeps the former ones while an older job may write."""
+        kept = set() if taking.gives_up else self._taken.get(taking.log, set())
+        self._taken[taking.log] = {*taking.full_names, *kept}
         self.look()
 
     def look(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kainite.log.format.entry import UnitStatus
@@ -67,6 +68,11 @@ def _of_any_log(sql: str) -> str:
     return sql.replace("log_partition = ?", "? <> ''")
 
 
+def _gives_up_at_once(original: Any) -> Any:
+    """Gives up what the settings file does not name, while an older apply job may still write it."""
+    return lambda self, taking: original(self, replace(taking, gives_up=True))
+
+
 PARTS = "kainite.log.state.target_parts"
 TWO = "two targets"
 LOGS = "two logs"
@@ -91,6 +97,8 @@ OF_THE_TARGET: tuple[Mutation, ...] = (
     Mutation("a log trims its own acknowledgements", f"{LEDGER}:TRIM", _of_any_log, 40, aim=LOGS),
     Mutation("a fence is of one log", f"{LEDGER}:READ_FENCE", _of_any_log, 40, aim=LOGS),
     Mutation("a table has one log", "kainite_spark.targets.log_tables:LogTables.check", answering(None), 40, aim=LOGS),
+    Mutation("a log keeps what an older job may write", "kainite_spark.targets.sqlite.target:SqliteTarget.take_tables",
+             _gives_up_at_once, 40, aim=LOGS),
     Mutation("a table that another log has stays with it", f"{LEDGER}:TAKE_TABLE",
              lambda sql: sql.partition("WHERE")[0].replace("UPDATE SET", "UPDATE SET log = excluded.log,"), 40,
              aim=LOGS),

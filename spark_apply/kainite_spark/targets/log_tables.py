@@ -8,9 +8,11 @@ A table of the target is *free* or *taken* by a log:
 * free → taken: the log takes it, in one transaction with all its other tables. The primary key decides between two
   logs that begin at the same time; the second one is refused.
 * taken → free: the log takes its tables without this one, because its settings file names it no more; or a person
-  deletes the rows of a log that is over.
+  deletes the rows of a log that is over. The log *gives up* nothing before the fence of the target shuts out each older
+  apply job of it: a standby starts, and tasks live on, while that job's file still names the table.
 
-A crash leaves either all that the log takes, or what it had before. The rows outlive the apply job: a log has its
+A crash leaves either all that the log takes, or what it had before; behind a crash between the fence and the giving up,
+the next start of the apply job gives up. The rows outlive the apply job: a log has its
 tables while its job is stopped. A person who deletes them while that job runs gives up the protection.
 """
 
@@ -31,11 +33,13 @@ class LogTables:
         log: the log's name; it has this one name in all its targets.
         log_partition: the log's name in this target, of which the rows are replaced.
         tables: the tables' full names, by those under which the catalogue has them.
+        gives_up: whether what the log has and does not name here becomes free.
     """
 
     log: str
     log_partition: str
     tables: Mapping[str, str]
+    gives_up: bool = True
 
     @property
     def full_names(self) -> list[str]:

@@ -30,7 +30,8 @@ _UNREADABLE: Final = (1142, 1146)
 def take(connection: pymysql.connections.Connection, taking: LogTables) -> None:
     """Takes tables for a log, in the caller's transaction; raises CatalogueError if another log has one."""
     with connection.cursor() as cursor:
-        cursor.execute(_GIVE_UP, (taking.log_partition,))
+        if taking.gives_up:
+            cursor.execute(_GIVE_UP, (taking.log_partition,))
         if taking.tables:
             cursor.executemany(_TAKE, [(name, taking.log, taking.log_partition) for name in taking.full_names])
             cursor.execute(_OF_OTHERS, (taking.full_names, taking.log))

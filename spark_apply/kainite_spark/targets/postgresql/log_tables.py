@@ -39,7 +39,8 @@ def take(connection: psycopg.Connection, taking: LogTables) -> None:
     """Takes tables for a log, in the caller's transaction; raises CatalogueError if another log has one."""
     names = taking.full_names
     connection.execute(CREATE)
-    connection.execute(_GIVE_UP, (taking.log_partition, names))
+    if taking.gives_up:
+        connection.execute(_GIVE_UP, (taking.log_partition, names))
     connection.execute(_TAKE, (taking.log, taking.log_partition, names))
     # A statement of its own, whose snapshot has what was committed while the one before waited.
     taking.check(dict(connection.execute(_OF_OTHERS, (names, taking.log)).fetchall()))

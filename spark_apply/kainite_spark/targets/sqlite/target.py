@@ -160,7 +160,8 @@ class SqliteTarget:
     def take_tables(self, taking: LogTables) -> None:
         with self._transaction() as connection:
             connection.execute(ledger.CREATE_LOG_TABLE)
-            connection.execute(ledger.GIVE_UP_TABLES, (taking.log_partition,))
+            if taking.gives_up:
+                connection.execute(ledger.GIVE_UP_TABLES, (taking.log_partition,))
             rows = [(name, taking.log, taking.log_partition) for name in taking.full_names]
             connection.executemany(ledger.TAKE_TABLE, rows)
             others = connection.execute(ledger.TABLES_OF_OTHERS, (taking.log,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -57,6 +58,17 @@ def test_a_table_that_a_log_gives_up_is_free(shop: Store) -> None:
     assert taken(shop) == [("s.a", "log/1"), ("s.b", "log/0")]
     shop.target.take_tables(taking("log/1"))
     assert taken(shop) == [("s.b", "log/0")]
+
+
+def test_a_log_keeps_what_it_has_until_it_gives_it_up(shop: Store) -> None:
+    shop.target.take_tables(taking("log/0", "a", "b"))
+    shop.target.take_tables(replace(taking("log/0", "b", "c"), gives_up=False))
+    assert taken(shop) == [("s.a", "log/0"), ("s.b", "log/0"), ("s.c", "log/0")]
+    with pytest.raises(CatalogueError):
+        shop.target.take_tables(taking("log/1", "a"))
+    shop.target.take_tables(taking("log/0", "b", "c"))
+    shop.target.take_tables(taking("log/1", "a"))
+    assert taken(shop) == [("s.a", "log/1"), ("s.b", "log/0"), ("s.c", "log/0")]
 
 
 def test_a_table_goes_from_one_target_of_a_log_to_another(shop: Store) -> None:
