@@ -124,7 +124,7 @@ class Target(Protocol):
         """
 
     def take_tables(self, taking: LogTables) -> None:
-        """Takes tables for a log, in place of those that it had; the target was prepared before.
+        """Takes tables for a log, beside those that it had or in their place; the target was prepared before.
 
         Raises:
             CatalogueError: another log has one of them.
