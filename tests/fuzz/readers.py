@@ -34,13 +34,14 @@ from kainite.base.position import Position
 from kainite.base.record import RawRecord
 from kainite.capture.mysql.binary_json import json_text
 from kainite.capture.mysql.events import Query
-from kainite.capture.mysql.offset import BinlogOffset
+from kainite.capture.mysql.offset import BinlogOffset, start_in
 from kainite.capture.mysql.rows import changed_rows
 from kainite.capture.mysql.source_tables import ColumnNow, TableNow, source_table
 from kainite.capture.mysql.statements import statement_of
 from kainite.capture.mysql.table_map import decode_table_map
 from kainite.capture.mysql.transactions import Rows
 from kainite.capture.mysql.values import UncarriedError
+from kainite.capture.postgresql.offset import places_in
 from kainite.capture.serving import BadRequestError
 from kainite.child.events import ProtocolViolation
 from kainite.child.json_lines.dialect import JsonLines
@@ -195,11 +196,14 @@ def _binlog(data: bytes) -> None:
                 list(changed_rows(step.event, read.readers))
 
 
-def _binlog_offset(data: bytes) -> None:
-    with suppress(ValueError):
-        offset = BinlogOffset.from_json(orjson.loads(data))
-        offset.read_since(("item",))
-        assert BinlogOffset.from_json(offset.as_json()) == offset
+def _source_offset(data: bytes) -> None:
+    for request in (data, b'{"start":' + data + b"}"):
+        with suppress(BadRequestError):
+            offset = start_in(request)
+            offset.read_since(("item",))
+            assert BinlogOffset.from_json(offset.as_json()) == offset
+        with suppress(SourceError):
+            places_in(request)
 
 
 def _lines(data: bytes) -> None:
@@ -431,14 +435,15 @@ READERS: Final[Mapping[str, Reader]] = {
             b"ROLLBACK TO SAVEPOINT `a`",
         ),
     ),
-    "binlog's offset": Reader(
-        _binlog_offset,
+    "offsets of sources": Reader(
+        _source_offset,
         (
             b'{"file":"b.01","position":4,"number":7,"gtid":"0-1-42","prepared":{"x":["b.01",4]},'
             b'"options":{"tables":{"":0,"item":3},"truncate":"fail"}}',
             b'{"gtid":"0-1-42","number":0}',
+            b'{"lsn":"0/1718490","number":0}',
+            b'{"start":{"lsn":"0/20","number":2,"source":{"system":"739","timeline":1,"database":"shop"}},"end":null}',
         ),
-        (BadRequestError,),
     ),
     "extractor": Reader(_extraction, (b'{"uow":"a"}\n{"offset":3}\n\0', b"plain\nlines\n")),
     "extractor messages": Reader(
