@@ -70,7 +70,7 @@ LATE = 12.0
 """Seconds for which the world goes on after that, and after the last zombie has woken up."""
 
 LATEST_REQUEST_S = 30.0
-"""Seconds after which no request is on its way any more (:class:`simulation.faults.Effects`)."""
+"""Seconds after which no request is on its way any more (:mod:`simulation.faults`)."""
 
 
 @dataclass(frozen=True, slots=True)
