@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -194,7 +194,7 @@ def _prepared(configured: Settings, ends: LoadEnds) -> Catalogue:
     catalogue = preparation.target_catalogue(configured, ends)
     with closing(open_target(ends.target, catalogue, apply=configured.apply)) as target:
         target.prepare(ends.log_partition, catalogue)
-        target.take_tables(replace(tables_taken(configured, catalogue), gives_up=False))
+        target.take_tables(tables_taken(configured, catalogue))
     return catalogue
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from kainite.base.errors import CatalogueError
 from kainite.settings import Settings, load
+from kainite.settings.targets import of_target
 from kainite.store.memory import MemoryStore
 from kainite.uow.catalogue.several import catalogue_of
 from kainite_spark.configured_target import check_emptied, prepared_target
@@ -40,9 +41,8 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
 
 
 def begin(configured: Settings) -> None:
-    """Does what an apply job does until it applies."""
-    with prepared_target(configured, MemoryStore(), STOP) as (_, _, give_up):
-        give_up()
+    with prepared_target(configured, MemoryStore(), STOP):
+        pass
 
 
 def test_the_apply_job_of_another_log_is_refused(files: Files) -> None:
@@ -56,6 +56,20 @@ def test_the_apply_job_of_another_log_is_refused(files: Files) -> None:
 def test_a_table_that_both_files_share_is_written_by_both(files: Files) -> None:
     begin(files.of("eu", "targetSharedTables=item"))
     begin(files.of("us", "targetSharedTables=item"))
+
+
+def test_of_several_targets_one_has_the_shared_table_and_the_jobs_of_both_begin(files: Files, tmp_path: Path) -> None:
+    files.database.run("CREATE TABLE own (id bigint PRIMARY KEY)")
+    url = files.database.url
+    for partition in ("eu", "us"):
+        path = tmp_path / "several.properties"
+        path.write_text(
+            f"applicationName=app\nregionName=us-east-1\nlogTableName=log\nlogPartition={partition}\n"
+            f"target.shop={url}\ntarget.shop.tables=item\n"
+            f"target.crm={url}\ntarget.crm.tables={'own' if partition == 'eu' else 'no*'}\ntargetSharedTables=item\n"
+        )
+        begin(of_target(load(path, needs=()), "shop"))
+        begin(of_target(load(path, needs=()), "crm"))
 
 
 def test_logs_whose_files_name_their_own_tables_share_a_target(files: Files) -> None:
@@ -89,14 +103,3 @@ def test_a_table_that_comes_later_is_taken_and_one_of_another_log_is_not_used(fi
         files.database.run("CREATE TABLE other (id bigint PRIMARY KEY)")
         begin(files.of("us", "targetSharedTables=item, later"))
         assert current.read_again(STOP) is None, "its units of that table fail, as of one that is not there"
-
-
-def test_a_table_is_given_up_when_no_older_apply_job_can_write_it(files: Files) -> None:
-    """Shows a standby whose file names a table no more does not free it while the active job may write it."""
-    files.database.run("CREATE TABLE later (id bigint PRIMARY KEY)")
-    begin(files.of("eu"))
-    with prepared_target(files.of("eu", "targetTables=later"), MemoryStore(), STOP) as (_, _, give_up):
-        with pytest.raises(CatalogueError, match=r"item of the target is written by the log log/eu"):
-            begin(files.of("us", "targetTables=item"))
-        give_up()
-        begin(files.of("us", "targetTables=item"))

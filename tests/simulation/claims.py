@@ -57,8 +57,12 @@ class Claims:
 
     def took(self, taking: LogTables) -> None:
         """Notes that a log has taken tables, and may begin; it keeps the former ones while an older job may write."""
-        kept = set() if taking.gives_up else self._taken.get(taking.log, set())
-        self._taken[taking.log] = {*taking.full_names, *kept}
+        self._taken[taking.log] = {*taking.full_names, *self._taken.get(taking.log, set())}
+        self.look()
+
+    def gave_up(self, taking: LogTables) -> None:
+        """Notes that a log has no other tables any more."""
+        self._taken[taking.log] = set(taking.full_names)
         self.look()
 
     def look(self) -> None:
@@ -81,6 +85,10 @@ class ClaimedTarget:
     def take_tables(self, taking: LogTables) -> None:
         self._target.take_tables(taking)
         self._claims.took(taking)
+
+    def give_up_tables(self, fence: Any, taking: LogTables, mark: Any = None) -> None:
+        self._target.give_up_tables(fence, taking, mark)
+        self._claims.gave_up(taking)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._target, name)

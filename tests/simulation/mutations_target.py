@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sqlite3
 from typing import Any
 
 from kainite.log.format.entry import UnitStatus
+from kainite_spark.targets.sqlite import ledger
 from simulation.mutation import Mutation, answering
 
 SET_BACK = "target set back"
@@ -70,7 +71,14 @@ def _of_any_log(sql: str) -> str:
 
 def _gives_up_at_once(original: Any) -> Any:
     """Gives up what the settings file does not name, while an older apply job may still write it."""
-    return lambda self, taking: original(self, replace(taking, gives_up=True))
+
+    def take(self: Any, taking: Any) -> None:
+        original(self, taking)
+        with sqlite3.connect(self.path) as database:
+            names = database.execute(ledger.TABLES_OF_LOG, (taking.log_partition,)).fetchall()
+            database.executemany(ledger.GIVE_UP_TABLE, taking.given_up(name for (name,) in names))
+
+    return take
 
 
 PARTS = "kainite.log.state.target_parts"

@@ -337,7 +337,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent,
     except KainiteError:
         return  # told to stop while the target was away
     target = parts.opened(catalogue)
-    patiently(lambda: _taking_tables(parts, catalogue, target, gives_up=False), stop)  # type: ignore[arg-type]
+    patiently(lambda: _taking_tables(parts, catalogue, target), stop)  # type: ignore[arg-type]
     options = ApplyOptions(more.stop, plan.group_units, retry=Retry(3, 0.0, 0.0), fold=more.fold)
     runner = parts.runner_of(target, options)
     opening = functools.partial(_opening, parts)
@@ -346,7 +346,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent,
     feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if more.feed_credit > 0 else None
     environment = ApplyEnvironment(
         settings, parts.store, "0", owner, parts.wrapped(target), runner, parts.ledger, current, feed=feed,
-        adopts=adopts, name=parts.name, give_up=lambda: _taking_tables(parts, catalogue, target),
+        adopts=adopts, name=parts.name, tables=parts.taking(catalogue) if parts.taking is not None else None,
     )  # fmt: skip
     if feed is not None:
         parts.beside(feed)
@@ -357,9 +357,9 @@ def _opening(parts: ApplyParts, catalogue: Any) -> Any:
     return _taking_tables(parts, catalogue, parts.opened(catalogue))
 
 
-def _taking_tables(parts: ApplyParts, catalogue: Any, target: Any, *, gives_up: bool = True) -> Any:
+def _taking_tables(parts: ApplyParts, catalogue: Any, target: Any) -> Any:
     """Returns an opened target as the job has it, of which the log has taken its tables."""
     wrapped = parts.wrapped(target)
     if parts.taking is not None:
-        wrapped.take_tables(replace(parts.taking(catalogue), gives_up=gives_up))
+        wrapped.take_tables(parts.taking(catalogue))
     return wrapped

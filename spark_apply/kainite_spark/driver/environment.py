@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kainite.log.contract import LogStore
@@ -16,12 +15,9 @@ from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.runner import Runner
 from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Target
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.stop_requests import StopRequests
 from kainite_spark.targets.together.target import TogetherTarget
-
-
-def _give_up_nothing() -> None:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +41,7 @@ class ApplyEnvironment:
         adopts: whether the target is taken as it is, whatever the log has as committed.
         stops: the requests of comparisons that the job stops for; None for a target that has none.
         name: the target's name, where the log has several; empty for the only one.
-        give_up: gives up the tables of the target that the log has and its settings file names no more; called when no
-            older apply job of the log can write to the target.
+        tables: what the log takes in the target; None where nobody takes any.
     """
 
     settings: ApplySettings
@@ -63,7 +58,7 @@ class ApplyEnvironment:
     adopts: bool = False
     stops: StopRequests | None = None
     name: str = ""
-    give_up: Callable[[], None] = _give_up_nothing
+    tables: LogTables | None = None
 
     @property
     def of_several(self) -> bool:

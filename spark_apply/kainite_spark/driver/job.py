@@ -90,7 +90,6 @@ class ApplyJob:
         """Applies units until stopped; with ``once``, until no unit is left that can be applied.
 
         Raises:
-            CatalogueError: another log has a table of the target.
             LogFencedError: another apply job mounted the outcomes partition.
             TargetFencedError: another apply job has fenced the target.
             TargetWentBackError: the target lacks units that the log has as committed.
@@ -157,12 +156,11 @@ class _ApplyLoop:
         """Fences the target, then reads which units are unresolved: afterwards no older job can commit a unit.
 
         Raises:
-            CatalogueError: another log has a table of the target.
             TargetWentBackError: the target lacks units that the log has as committed.
         """
         mark = self._outcomes.read_mark()
         self._micro_batches.raise_generation(None if self._environment.adopts else mark)
-        self._environment.give_up()
+        self._micro_batches.give_up_tables()
         if self._environment.of_several:
             self._micro_batches.prepare_common_mark()
         self._read_log()

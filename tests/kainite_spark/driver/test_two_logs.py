@@ -77,22 +77,6 @@ def test_what_a_person_decides_is_about_one_log(logs: Logs) -> None:
     assert logs[1].log.statuses() == {"broken": UnitStatus.FAILED}
 
 
-def test_tables_are_given_up_when_the_fence_shuts_out_older_jobs(logs: Logs) -> None:
-    world = logs[0]
-    world.apply()
-    fences: list[object] = []
-
-    def give_up() -> None:
-        fences.extend(world.database.rows("SELECT log_partition, generation FROM kainite_fence"))
-
-    runner = InlineRunner(world.store, world.partition, world.target)
-    parts = ApplyEnvironment(
-        ApplySettings(), world.store, world.partition, "a job", world.target, runner, world.ledger, give_up=give_up
-    )
-    ApplyJob(parts, world.stop).run(once=True)
-    assert fences == [("log/0", 2)]
-
-
 def run(world: World, fate: Fate, consistency: Consistency) -> None:
     """Runs an apply job that may die; then the log copies its outcomes."""
     store, target = MortalStore(world.store, fate), MortalTarget(world.target, fate)
