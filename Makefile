@@ -27,6 +27,9 @@ ON_MYSQL := tests/kainite/capture/mysql tests/kainite/targets tests/kainite/uow/
 # A "data:" address answers each request with a few bytes, so the package installs without them.
 export KCL_MVN_REPO_SEARCH_URL := data:,
 
+# The tests start some thousand Python processes, and each would compile what it imports: half a second for a daemon.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Each package's hash is compared with those of hashes.txt, those of build back ends too.
 pip_install = $(BIN)/uv pip install --quiet --constraint hashes.txt --build-constraint hashes.txt
 
@@ -54,7 +57,7 @@ $(STAMP): pyproject.toml hashes.txt | preflight
 	@$(BIN)/uv cache prune --quiet || true  # each build of pyspark would leave 1.4 GB behind
 	@touch $@
 
-peers: setup $(PEERS)/.set-up ## Set up what tests run against: Java KCL, Node.js children, a Kinesis double
+peers: setup $(PEERS)/.set-up $(PEERS)/spark.jsa ## Set up what tests run against: Java KCL, Node.js children, a Kinesis double
 
 $(PEERS)/.set-up: tools/peers
 	@tools/peers $(BIN) $(PEERS)
@@ -62,6 +65,9 @@ $(PEERS)/.set-up: tools/peers
 
 demo: setup ## Run the whole way on embedded parts: make demo DEMO="--seconds 30 --kill"
 	$(BIN)/kainite demo $(DEMO)
+
+$(PEERS)/spark.jsa: tools/spark_classes.py $(STAMP) | $(PEERS)/.set-up
+	@$(BIN)/python tools/spark_classes.py $@
 
 test: peers ## Run all tests: make test TESTS="tests/kainite -k lease"
 	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup $(TESTS)

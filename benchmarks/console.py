@@ -59,7 +59,7 @@ async def read_whole(console: ServedConsole, units: int) -> float:
 
 async def asked(console: ServedConsole, path: str, times: int) -> dict[str, float]:
     """Asks for a page again and again; returns milliseconds on the clock and of the processor, each the median."""
-    process, clock, processor = psutil.Process(console.process.pid), list[float](), list[float]()
+    process, clock, processor = psutil.Process(console.pid), list[float](), list[float]()
     for _ in range(times):
         used, begun = _used(process), time.perf_counter()
         answer = await console.ask(f"/app/{path}")
@@ -71,7 +71,7 @@ async def asked(console: ServedConsole, path: str, times: int) -> dict[str, floa
 
 async def left_open(console: ServedConsole, seconds: float) -> float:
     """Returns the part of a core that the console takes while the list of units is open."""
-    process, end = psutil.Process(console.process.pid), time.monotonic() + seconds
+    process, end = psutil.Process(console.pid), time.monotonic() + seconds
     used, begun = _used(process), time.monotonic()
     while time.monotonic() < end:
         await console.ask("/app/units", HX_Request="true")
@@ -87,7 +87,7 @@ async def measure(units: int, pages: int, seconds: float) -> dict[str, object]:
         await asyncio.to_thread(write, endpoint, units)
         async with served_console(file) as console:
             whole = await read_whole(console, units)
-            process = psutil.Process(console.process.pid)
+            process = psutil.Process(console.pid)
             return {
                 "first_reading_s": whole,
                 "first_reading_cpu_s": _used(process),

@@ -98,8 +98,8 @@ def environment(folder: Path) -> dict[str, str]:
         "AWS_EC2_METADATA_DISABLED": "true",
         "TMPDIR": str(folder),
         "SPARK_LOCAL_DIRS": str(folder / "spark"),
-        "SPARK_LAUNCHER_OPTS": SHORT_LIVED_JVM,
-        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder} {SHORT_LIVED_JVM}",
+        "SPARK_LAUNCHER_OPTS": kept.get("SPARK_LAUNCHER_OPTS", SHORT_LIVED_JVM),
+        "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={folder} {kept.get('SPARK_SUBMIT_OPTS', SHORT_LIVED_JVM)}",
     }
 
 

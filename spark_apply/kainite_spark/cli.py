@@ -170,14 +170,14 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
     # only catches up ends at HUP, with its terminal.
     passed_over = {} if once else {signal.SIGHUP: lambda: None}
     apply = configured.apply
-    store = DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)
     name = " ".join(filter(None, ["kainite apply", configured.leases.application, configured.target_name]))
     with (
         stopping(stop),
         _handled(passed_over),
         publishing(configured, health.report) as meter,
         watching(asking(configured), health, meter, giving_up(configured)),
-        spark_starting(apply.master, name, stop, apply.python) as spark,  # while the target and the log are looked at
+        spark_starting(apply.master, name, stop, apply.python) as spark,  # beside all that follows
+        contextlib.nullcontext(DynamoDBStore(aws.client("dynamodb", configured.aws), configured.log.table)) as store,
         prepared_target(configured, store, stop) as (target, current, tables),
     ):
         at_the_start(store.create, stop, "the log's table")

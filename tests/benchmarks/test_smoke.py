@@ -1,4 +1,7 @@
-"""Benchmarks run, in a small size: their clients connect, append and are answered."""
+"""Benchmarks run, in a small size: their clients connect, append and are answered.
+
+Those that start databases, Spark or several daemons carry the mark ``long``: they show no safeguard, and take minutes.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ def test_clients_append_to_an_owner() -> None:
     assert all(result["cpu_us_per_unit"] > 0 for result in found["owners"])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_another_member_answers_when_the_owner_is_killed() -> None:
     found = measured("failover.py", "--kills", "1", "--ways", "kill")
@@ -43,6 +47,7 @@ def test_without_a_word_from_the_owners_host_its_lease_is_waited_for() -> None:
     assert found["kill"]["p50_s"] < found["away"]["p50_s"]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_both_extractors_give_all_transactions() -> None:
     found = measured("sources.py", "--units", "20", "--rounds", "1")
@@ -60,6 +65,7 @@ def test_units_go_into_one_target_and_into_two() -> None:
     assert 0 < found["two targets, the slower job"] < found["two targets, both jobs"]
 
 
+@pytest.mark.long
 def test_units_go_into_two_targets_that_commit_together() -> None:
     found = measured("two_targets.py", "--units", "10", "--rounds", "1", "--together")
     assert set(found) == {"one target", "each by itself", "together"}
@@ -71,6 +77,7 @@ def test_the_log_takes_units_and_counts_what_they_cost() -> None:
     assert found["log"]["wcu"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_a_shard_is_read_by_polling_and_by_fan_out() -> None:
     found = measured("fan_out.py", "--records", "400", "--arrivals", "3")
@@ -79,6 +86,7 @@ def test_a_shard_is_read_by_polling_and_by_fan_out() -> None:
     assert all(one["cpu_us_per_record"] > 0 for one in found["backlog"])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_what_a_worker_asks_of_aws_is_counted() -> None:
     idle, busy = measured("cost.py", "--seconds", "3", "--shards", "1", "--hosts", "1", "--kinds", "plain")
@@ -116,6 +124,7 @@ def test_the_commands_of_a_person_who_looks_are_timed() -> None:
     assert all(timed["processor"] > 0 for timed in found.values())
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_source_and_target_are_compared_in_two_ways() -> None:
     found = measured("verify.py", "--rows", "2000", "--databases", "narrow")
@@ -126,6 +135,7 @@ def test_source_and_target_are_compared_in_two_ways() -> None:
     assert all(one["wire_bytes"] > 0 for one in found)
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(240)
 def test_a_load_is_measured_beside_a_dump() -> None:

@@ -87,3 +87,9 @@ def test_the_processes_see_nothing_of_the_users_account(tmp_path: Path, monkeypa
 
     assert "mine" not in seen.values()
     assert (seen["LANG"], seen["TMPDIR"]) == ("C", str(tmp_path))
+
+
+def test_options_of_the_users_for_sparks_jvm_hold_there_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xshare:auto")
+
+    assert environment(tmp_path)["SPARK_SUBMIT_OPTS"] == f"-Djava.io.tmpdir={tmp_path} -Xshare:auto"

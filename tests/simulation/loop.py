@@ -366,6 +366,9 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     async def create_server(self, factory: Any, host: str, port: int, **_: Any) -> Any:  # type: ignore[override]
         return self._hub.network.listen(self.process, factory, host)
 
+    def remove_reader(self, fd: Any) -> bool:
+        return False  # a server is told of connections until it is closed
+
     async def create_connection(  # type: ignore[override]
         self, factory: Any, host: str, port: int, **_: Any
     ) -> tuple[Any, Any]:

@@ -154,6 +154,9 @@ class SimServer:
     def getsockname(self) -> tuple[str, int]:
         return "", self.port
 
+    def fileno(self) -> int:
+        return -1
+
 
 @dataclass(eq=False)
 class SimTransport(asyncio.Transport):

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 from kainite.base.address import Address
+from kainite.base.end_listening import end_listening
 from kainite.base.errors import LogUnavailableError
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import ReqId
@@ -258,12 +259,12 @@ class Proxy:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Proxy]:
-        server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._accepted, "127.0.0.1", 0)
         self.address = Address("127.0.0.1", server.sockets[0].getsockname()[1])
         try:
             yield self
         finally:
-            server.close()
+            await end_listening(server)
             self.cut()
             for task in tuple(self._tasks):
                 task.cancel()
@@ -274,11 +275,15 @@ class Proxy:
         for writer in tuple(self._writers):
             writer.transport.abort()
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Knows a connection before its task begins, so that the test's end finds it."""
         self._writers.add(writer)
+        task = asyncio.create_task(self._pass_on(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: self._writers.discard(writer))
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with contextlib.suppress(OSError, asyncio.CancelledError):  # the end of the test may cancel it
                 far_reader, far_writer = await asyncio.open_connection(self._target.host, self._target.port)
@@ -289,9 +294,7 @@ class Proxy:
                     self._writers.discard(far_writer)
                     far_writer.transport.abort()
         finally:
-            self._writers.discard(writer)
             writer.transport.abort()
-            self._tasks.discard(task)
 
     async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, answers: bool = False) -> None:
         while data := await reader.read(self.chunk):

@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 PROGRAM: Final = Path(sys.prefix) / "peers/chromium/chromium"
 AXE: Final = Path(sys.prefix) / "peers/node/node_modules/axe-core/axe.min.js"
 SCREENSHOTS: Final = "KAINITE_SCREENSHOTS"
-"""Names the variable with the folder that gets screenshots; without it they go to the test's own folder."""
+"""Names the variable with the folder that gets screenshots; without it none are taken: each costs as much as a page."""
 
 expect.set_options(timeout=60_000)  # a loaded machine takes its time for a page
 
@@ -35,10 +35,10 @@ class WatchedPage:
         )
         return [f"{each['id']}: {[node['html'][:200] for node in each['nodes'][:3]]}" for each in found["violations"]]
 
-    async def shot(self, folder: Path, name: str) -> None:
-        """Takes a screenshot of the whole page."""
-        kept = Path(os.environ.get(SCREENSHOTS, folder))
-        await self.page.screenshot(path=kept / f"{name}.png", full_page=True)
+    async def shot(self, name: str) -> None:
+        """Takes a screenshot of the whole page, where :data:`SCREENSHOTS` names a folder."""
+        if (folder := os.environ.get(SCREENSHOTS)) is not None:
+            await self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
 @asynccontextmanager

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import sys
+import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import urlencode, urlsplit
 
 from kainite.store.dynamodb import DynamoDBStore
+from support import ready_kainite
 from support.http_double import DoubleServer
 from support.names import unique
+from support.ready_kainite import ReadyCommand
 
 LIMIT = 60.0
 
@@ -35,7 +37,7 @@ class ServedConsole:
     """A console that serves."""
 
     url: str
-    process: asyncio.subprocess.Process
+    pid: int
 
     @property
     def host(self) -> str:
@@ -70,19 +72,14 @@ def made_log(dynamodb: Any, endpoint: str, folder: Path) -> tuple[DynamoDBStore,
 async def served_console(*files: Path, listen: str = "127.0.0.1:0") -> AsyncIterator[ServedConsole]:
     """Runs the console on settings files."""
     words = [word for file in files for word in ("-p", str(file))]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "kainite", "console", *words, "--listen", listen,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    assert process.stdout is not None
+    output, console = await asyncio.to_thread(_started, *words, "--listen", listen)
     try:
-        line = await asyncio.wait_for(process.stdout.readline(), LIMIT)
+        line = await asyncio.wait_for(asyncio.to_thread(output.readline), LIMIT)
         assert b"the console is at " in line, line
-        yield ServedConsole(line.decode().split()[-1], process)
+        yield ServedConsole(line.decode().split()[-1], console.pid)
     finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.communicate()
+        await asyncio.to_thread(console.terminate)
+        output.close()
 
 
 @contextmanager
@@ -112,6 +109,17 @@ def allow(file: Path, **settings: str) -> Path:
     with file.open("a") as lines:
         lines.writelines(f"{name} = {value}\n" for name, value in settings.items())
     return file
+
+
+def _started(*words: str) -> tuple[BinaryIO, ReadyCommand]:
+    """Starts the console; returns its output and the process."""
+    reading, writing = os.pipe()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        return os.fdopen(reading, "rb"), ready_kainite.start("console", *words, stdout=writing, stderr=nowhere)
+    finally:
+        os.close(writing)  # so that the console's end is the output's end
+        os.close(nowhere)
 
 
 def _asked(host: str, path: str, method: str, body: str, headers: Mapping[str, str]) -> PageAnswer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +25,12 @@ from kainite.store.dynamodb import DynamoDBStore
 from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment
 from kainite.uow.touches import Touched
+from support import ready_kainite
 from support.log_builders import delta, fragment
 from support.names import unique
 from support.owned_log import owned_log
 
-LIMIT = 10.0
+LIMIT = 60.0
 REFUSED = 'violates check "positive" [23514]'
 
 
@@ -45,15 +45,8 @@ class LogWorld:
 
     async def kainite(self, *arguments: str) -> tuple[int, str, str]:
         """Runs a command of two words; returns exit status, standard output and standard error."""
-        command = [sys.executable, "-m", "kainite", *arguments[:2], "-p", str(self.properties), *arguments[2:]]
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "COLUMNS": "200"},
-        )
-        output, errors = await asyncio.wait_for(process.communicate(), 90)
-        return process.returncode or 0, output.decode(), errors.decode()
+        command = (*arguments[:2], "-p", str(self.properties), *arguments[2:])
+        return await asyncio.to_thread(ready_kainite.run, *command, env={**os.environ, "COLUMNS": "200"})
 
     async def apply(self, *outcomes: Outcome, target: str = "") -> None:
         """Writes outcomes as an apply job does, and waits until the owner has taken them over."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from kainite.base.end_listening import end_listening
+
 _CHUNK: Final = 1 << 16
 
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -50,14 +52,16 @@ class Relay:
 
     def __init__(self, connect: Callable[[], Coroutine[Any, Any, Streams]]) -> None:
         self._connect = connect
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self.hold: Hold | None = None
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Passes on what a client and the server say, until one of them ends; ends both connections then."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
+        task = asyncio.create_task(self._connect_both(reader, writer))
+        self._connections[task] = writer
+        task.add_done_callback(self._connections.pop)
+
+    async def _connect_both(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with suppress(OSError, asyncio.CancelledError):
                 far_reader, far_writer = await self._connect()
@@ -67,14 +71,14 @@ class Relay:
                     far_writer.transport.abort()
         finally:
             writer.transport.abort()
-            self._connections.discard(task)
 
     async def close(self) -> None:
         """Ends all connections."""
-        tasks = tuple(self._connections)
-        for task in tasks:
+        connections = dict(self._connections)
+        for task, writer in connections.items():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            writer.transport.abort()  # a task that is cancelled before it begins aborts nothing
+        await asyncio.gather(*connections, return_exceptions=True)
 
     async def _pass_on(self, client: Streams, server: Streams) -> None:
         held: list[Hold] = []  # whose answers are kept from this client
@@ -149,7 +153,7 @@ class Relays:
     async def close(self) -> None:
         """Ends all connections."""
         for server in self._servers:
-            server.close()
+            await end_listening(server)
         for relay in self._relays:
             await relay.close()
 

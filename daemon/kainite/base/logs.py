@@ -42,10 +42,16 @@ def configure(level: str = "INFO", *, json_lines: bool = False) -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if json_lines else KeyValueFormatter())
+    handler.addFilter(_is_told)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("boto3", "botocore", "urllib3", "py4j"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     logging.getLogger("psycopg").setLevel(logging.ERROR)
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """Tells whether an event is shown: py4j tells of lost connections by the root logger, with a traceback at INFO."""
+    return record.name != "root" or record.levelno >= logging.WARNING
 
 
 class KeyValueFormatter(logging.Formatter):

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from kainite.base.end_listening import end_listening
 from kainite.base.errors import SettingsError
 from kainite.base.logs import event
 from kainite.base.time_limit import time_limit
@@ -60,7 +61,7 @@ async def serving(pages: Mapping[str, Page], host: str, port: int) -> AsyncItera
     try:
         yield found
     finally:
-        server.close()
+        await end_listening(server)
         await endpoint.close()
 
 
@@ -80,9 +81,10 @@ class _Endpoint:
 
     async def close(self) -> None:
         """Ends all connections."""
-        connections = tuple(self._connections)
-        for task in connections:
+        connections = dict(self._connections)
+        for task, writer in connections.items():
             task.cancel()
+            writer.transport.abort()  # a task that is cancelled before it begins aborts nothing
         if connections:
             await asyncio.wait(connections)
 

@@ -45,6 +45,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final, Generic
 
 from kainite.base.address import Address
+from kainite.base.end_listening import end_listening
 from kainite.base.errors import SettingsError
 from kainite.base.logs import event
 from kainite.observe.meter import SILENT, Meter
@@ -117,7 +118,7 @@ async def serving(
         yield server
     finally:
         looking.cancel()
-        listening.close()
+        await end_listening(listening)
         await server.stop()
 
 

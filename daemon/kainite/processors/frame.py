@@ -204,7 +204,7 @@ def _emit_lines(emitted: Iterator[Emitted]) -> Iterator[bytes]:
     """
     room = MAX_EMITTED - ROOM_FOR_CAUSES
     while some := list(islice(emitted, DELTAS_PER_LINE)):
-        # Far from both bounds a line's objects are written together: one by one they take a third more of the child.
+        # Far from both bounds a line's objects are written together: one by one they take the child a fifth longer.
         array = _array(some) if room > LINE_BYTES + AROUND * DELTAS_PER_LINE else b""
         if not array or len(array) > LINE_BYTES:
             yield from _cut_lines(chain(some, emitted), room)

@@ -51,7 +51,7 @@ _INSTALL: Final = (
     "the executors' Python cannot run Kainite: set applyPython to one that has kainite[spark] installed (docs/spark.md)"
 )
 _CREDENTIALS: Final = "give the executors a role, or set applyAwsFrom=driver (docs/spark.md)"
-_NEEDED: Final = ("kainite", "boto3", "orjson", "backports", *driver_packages())
+_NEEDED: Final = ("kainite", "botocore", "orjson", "backports", *driver_packages())
 _ADVICE: Final = (
     (re.compile(rf"No module named '({'|'.join(_NEEDED)})"), _INSTALL),
     (re.compile(r"Cannot run program|PYTHON_VERSION_MISMATCH|Python in worker has different version"), _INSTALL),

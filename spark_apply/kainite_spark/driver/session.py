@@ -18,10 +18,9 @@ import contextlib
 import logging
 import os
 import re
-import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -29,8 +28,10 @@ from typing import TYPE_CHECKING, Final
 
 from kainite.base.errors import SparkUnavailableError
 from kainite.base.logs import event
+from kainite_spark.driver.class_archive import archive_options, java, spark_home
 from kainite_spark.driver.jvm_names import keep_names
 from kainite_spark.driver.jvm_output import told_as_events
+from kainite_spark.driver.jvm_start import JvmStart
 from kainite_spark.driver.spark_thread import SparkThread
 
 if TYPE_CHECKING:
@@ -58,8 +59,9 @@ _LOG_FILE = Path(__file__).with_name("log4j2.properties")
 # of micro-batches take twice the processor time, and so long as well.
 _QUICK_COMPILER: Final = "-XX:TieredStopAtLevel=1"
 
+_JAVA_OPTIONS: Final = (_QUICK_COMPILER, f"-Dlog4j2.configurationFile={_LOG_FILE.as_uri()}")
+
 _CONFIGURATION: Mapping[str, str] = {
-    "spark.driver.extraJavaOptions": f"{_QUICK_COMPILER} -Dlog4j2.configurationFile={_LOG_FILE.as_uri()}",
     "spark.python.daemon.module": "kainite_spark.executor.worker_daemon",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.worker.reuse": "true",
@@ -77,14 +79,16 @@ _LOCAL_CONFIGURATION: Mapping[str, str] = {
 _LOCAL_ENVIRONMENT: Mapping[str, str] = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
-def configuration(master: str, name: str) -> dict[str, str]:
+def configuration(master: str, name: str, java_options: Sequence[str] = ()) -> dict[str, str]:
     """Returns Spark's settings for a master; the user's ``spark-defaults.conf`` may set all other settings.
 
     Args:
         master: a Spark master URL.
         name: shown as the application's name.
+        java_options: options of the driver's JVM, beside those that it always has.
     """
     settings = {**_CONFIGURATION, "spark.app.name": name, "spark.master": master}
+    settings["spark.driver.extraJavaOptions"] = " ".join((*_JAVA_OPTIONS, *java_options))
     if local := _LOCAL.fullmatch(master):
         settings["spark.master"] = f"local[{local[1] or 1},{TASK_TRIES}]"
     return {**settings, **(_LOCAL_CONFIGURATION if master.startswith("local") else {})}
@@ -112,7 +116,7 @@ def require_java() -> None:
         SparkUnavailableError: Java is missing.
     """
     home = os.environ.get("JAVA_HOME")
-    if shutil.which(f"{home}/bin/java" if home else "java") is None:
+    if java() is None:
         where = f"JAVA_HOME={home}" if home else "PATH"
         raise SparkUnavailableError(
             f"Java 17 or newer is missing in {where} (PySpark needs it); "
@@ -122,16 +126,24 @@ def require_java() -> None:
 
 @contextlib.contextmanager
 def spark_context(
-    master: str, name: str, stop: threading.Event | None = None, python: str | None = None
+    master: str,
+    name: str,
+    stop: threading.Event | None = None,
+    python: str | None = None,
+    java_options: Sequence[str] | None = None,
 ) -> Iterator[SparkContext]:
     """Yields a Spark context, as :func:`spark_starting` does, once it has started."""
-    with spark_starting(master, name, stop, python) as started:
+    with spark_starting(master, name, stop, python, java_options) as started:
         yield started()
 
 
 @contextlib.contextmanager
 def spark_starting(
-    master: str, name: str, stop: threading.Event | None = None, python: str | None = None
+    master: str,
+    name: str,
+    stop: threading.Event | None = None,
+    python: str | None = None,
+    java_options: Sequence[str] | None = None,
 ) -> Iterator[Callable[[], SparkContext]]:
     """Starts Spark beside the caller; yields a function that waits for the Spark context, and returns it.
 
@@ -142,6 +154,8 @@ def spark_starting(
         name: shown as the application's name.
         stop: ends the wait for the start.
         python: the executors' Python; None means the one in Spark's settings, or in the environment.
+        java_options: options of the driver's JVM, beside those that it always has; None means the archive of Spark's
+            classes, where there is one.
 
     Raises:
         SparkUnavailableError: Spark cannot be started: no Java, no such master, or ``stop`` was set. The function
@@ -150,7 +164,8 @@ def spark_starting(
     require_java()
     _choose_python(master, python)
     spark = SparkThread()
-    starting = spark.begin(partial(_start, master, name))
+    options = archive_options(spark_home(), java()) if java_options is None else java_options
+    starting = spark.begin(partial(_start, master, name, options))
 
     def started() -> SparkContext:
         context, _ = spark.wait(starting, _StartWatch(master, stop or threading.Event()).look)
@@ -178,21 +193,22 @@ def _choose_python(master: str, python: str | None) -> None:
             os.environ.setdefault(variable, value)
 
 
-def _start(master: str, name: str) -> tuple[SparkContext, JavaGateway]:
+def _start(master: str, name: str, java_options: Sequence[str]) -> tuple[SparkContext, JavaGateway]:
+    settings = configuration(master, name, java_options)
+    try:
+        with told_as_events() as output, _private_files():
+            jvm = JvmStart(settings, output)
+        _pass_no_numpy()  # loads PySpark, beside the JVM's start
+        gateway = jvm.connect()
+    except (SparkUnavailableError, OSError) as error:
+        raise _does_not_start(master, error) from error
+
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
 
-    _pass_no_numpy()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(configuration(master, name).items()))
-    try:
-        with told_as_events() as output, _private_files():
-            options = {"start_new_session": True, "stdout": output, "stderr": output}
-            gateway = launch_gateway(conf, options)  # type: ignore[no-untyped-call]
-    except (PySparkException, OSError) as error:
-        raise _does_not_start(master, error) from error
+    conf.setAll(list(settings.items()))
     try:
         context = SparkContext(conf=conf, gateway=gateway)
         # If a standalone master does not answer, Spark stops the context and raises nothing.

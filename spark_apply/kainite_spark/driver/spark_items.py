@@ -70,11 +70,17 @@ class SparkItems(Generic[T, I, R]):
         threading.Thread(target=self.start_workers, name="workers", daemon=True).start()
 
     def start_workers(self) -> None:
-        """Has Spark start its Python workers, and waits for them; not where Spark cannot, or a stop is asked for."""
+        """Has Spark start its Python workers, and waits for them; not where Spark cannot, or is stopped."""
         name = f"{self._name} begins"
         workers = SparkItems[Any, int, int](self._context, self._limits, self._stop, name, _nothing)
-        with contextlib.suppress(SparkUnavailableError):
+        try:
             workers.run(self._act, range(self.parallelism), lambda: None)
+        except SparkUnavailableError:
+            pass
+        except AttributeError:
+            # Whoever had nothing to run has stopped the session meanwhile: PySpark's calls then fail on what is None.
+            if self._context._jsc is not None:  # noqa: SLF001  # PySpark has no public way to ask
+                raise
 
     def run(self, task: T, items: Sequence[I], look: Callable[[], None]) -> list[R]:
         """Returns the results of items, of which each task gets some.

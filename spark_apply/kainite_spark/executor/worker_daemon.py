@@ -21,7 +21,10 @@ from kainite.base.errors import MissingExtraError
 from kainite.base.garbage import collect_rarely, keep_what_is_loaded
 from kainite.settings.kinds.target_kinds import TARGET_KINDS
 
-_LOADED: Final = ("boto3.session", "kainite.store.dynamodb", "kainite_spark.driver.runner", "pyspark.worker")
+_CLIENTS: Final = ("botocore.session", "botocore.client", "kainite.aws.foreign_replies", "kainite.aws.service_models")
+"""What :mod:`kainite.aws.clients` loads when it makes a client."""
+
+_LOADED: Final = (*_CLIENTS, "kainite.store.dynamodb", "kainite_spark.driver.runner", "pyspark.worker")
 
 
 def main() -> None:

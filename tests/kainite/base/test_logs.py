@@ -97,3 +97,15 @@ def test_all_events_go_to_stderr_in_one_form_and_aws_only_warns(
     assert isinstance(handler.formatter, form)
     assert root_logger.level == logging.DEBUG
     assert not logging.getLogger("botocore").isEnabledFor(logging.INFO)
+
+
+def test_what_py4j_tells_of_a_lost_connection_is_left_out(
+    root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure()
+    try:
+        raise ConnectionError("Answer from Java side is empty")
+    except ConnectionError:
+        root_logger.info("Exception while sending command.", exc_info=True)  # as py4j does it
+    root_logger.warning("a warning")
+    assert re.fullmatch(r"\S+ WARNING a warning\n", capsys.readouterr().err)

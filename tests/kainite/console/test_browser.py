@@ -1,6 +1,6 @@
 """The console in a real browser: reading, acting, keys, hostile names, a restart, dark, a phone, WCAG AA.
 
-``KAINITE_SCREENSHOTS=FOLDER`` keeps a screenshot of each page.
+``KAINITE_SCREENSHOTS=FOLDER`` takes a screenshot of each page.
 """
 
 from __future__ import annotations
@@ -40,12 +40,6 @@ ASKS_NOW = """(() => {
 })()"""
 """Has the page ask for what is new, and tells whether it does."""
 
-OPEN_PAGE_OUT_OF_SIGHT = """(() => {
-    const open = document.querySelector(".top nav [aria-current]");
-    const place = open ? open.getBoundingClientRect() : null;
-    return place !== null && (place.left < 0 || place.right > window.innerWidth);
-})()"""
-
 PAGES = (
     "", "units", "unit?uow=bad", "target-rows?uow=bad", "correct?uow=bad", "shards", "shard?shard=shard-0",
     "reset?shard=shard-0", "apply", "log", "history",
@@ -60,20 +54,23 @@ LOOKS: dict[str, dict[str, Any]] = {
 SEVERAL = ("", "units", "units?target=crm", "unit?uow=both", "target-rows?uow=both", "apply", "apply?target=crm")
 
 
-@pytest.mark.parametrize("look", LOOKS)
-async def test_pages_of_several_targets_read_everywhere(two_targets: LogWorld, look: str, tmp_path: Path) -> None:
+async def test_pages_of_several_targets_read_everywhere(two_targets: LogWorld) -> None:
     """Shows that no page is wider than the window, and that axe-core finds nothing."""
     file = allow(two_targets.properties, consoleOperators="local")
-    async with served_console(file) as console, chromium() as browser, opened(browser, **LOOKS[look]) as watched:
-        await watched.page.goto(console.url)
-        await expect(watched.page.locator("#targets-title + table")).to_contain_text("1 of them failed")
-        for path in SEVERAL:
-            await watched.page.goto(f"{console.url}app/{path}")
-            await expect(watched.page.locator("main")).to_contain_text("crm")
-            assert await watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-            assert await watched.axe() == [], path
-            await watched.shot(tmp_path, f"several-{look}-{path.replace('?', '-').replace('=', '-') or 'overview'}")
-        assert watched.problems == []
+    async with served_console(file) as console, chromium() as browser:
+        for look, options in LOOKS.items():
+            async with opened(browser, **options) as watched:
+                await watched.page.goto(console.url)
+                await expect(watched.page.locator("#targets-title + table")).to_contain_text("1 of them failed")
+                for path in SEVERAL:
+                    await watched.page.goto(f"{console.url}app/{path}")
+                    await expect(watched.page.locator("main")).to_contain_text("crm")
+                    fits = await watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+                    assert fits, (look, path)
+                    assert await watched.axe() == [], (look, path)
+                    shown = path.replace("?", "-").replace("=", "-") or "overview"
+                    await watched.shot(f"several-{look}-{shown}")
+                assert watched.problems == []
 
 
 async def test_a_person_reads_types_and_acts(log_world: LogWorld) -> None:
@@ -171,7 +168,7 @@ async def test_a_restart_is_told_and_passes(log_world: LogWorld) -> None:
 
 
 async def test_each_page_is_readable_dark_small_and_without_scripts(
-    log_world: LogWorld, dynamodb: Any, postgres: str, tmp_path: Path
+    log_world: LogWorld, dynamodb: Any, postgres: str
 ) -> None:
     name = unique("app")
     leases = LeaseTable(dynamodb, name)
@@ -187,12 +184,12 @@ async def test_each_page_is_readable_dark_small_and_without_scripts(
             metricsPort=str(port), tableName=name, target=postgres,
         )  # fmt: skip
         async with served_console(file) as console, chromium() as browser:
-            looks = [looked_at(browser, console.url, look, options, tmp_path) for look, options in LOOKS.items()]
+            looks = [looked_at(browser, console.url, look, options) for look, options in LOOKS.items()]
             found = await asyncio.gather(*looks, read_without_scripts(browser, console.url))
     assert [each for some in found for each in some] == []
 
 
-async def looked_at(browser: Browser, url: str, look: str, options: dict[str, Any], folder: Path) -> list[str]:
+async def looked_at(browser: Browser, url: str, look: str, options: dict[str, Any]) -> list[str]:
     """Opens each page; returns what is wrong with it."""
     found: list[str] = []
     async with opened(browser, **options) as watched:
@@ -202,13 +199,11 @@ async def looked_at(browser: Browser, url: str, look: str, options: dict[str, An
             assert answer.ok, path
             await expect(watched.page.locator("main h1")).to_have_count(1)
             shown = f"{path.partition('?')[0] or 'overview'}-{look}"
-            await watched.shot(folder, shown)
+            await watched.shot(shown)
             found += [f"{shown}: {each}" for each in await watched.axe()]
             width = await watched.page.evaluate("document.documentElement.scrollWidth")
             if width > watched.page.viewport_size["width"]:  # type: ignore[index]
                 found.append(f"{shown}: wider than the window")
-            if await watched.page.evaluate(OPEN_PAGE_OUT_OF_SIGHT):
-                found.append(f"{shown}: the bar hides the page that is open")
         return found + watched.problems
 
 
@@ -230,28 +225,26 @@ async def read_without_scripts(browser: Browser, url: str) -> list[str]:
         return watched.problems
 
 
-async def test_a_hundred_thousand_units_are_searched(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> None:
+async def test_tens_of_thousands_of_units_are_searched(dynamodb: Any, moto_endpoint: str, tmp_path: Path) -> None:
     store, file = await asyncio.to_thread(made_log, dynamodb, moto_endpoint, tmp_path)
     log = await asyncio.to_thread(GrowingLog, store)
-    await asyncio.to_thread(log.units, (f"T-{number:06d}" for number in range(100_000)))
+    await asyncio.to_thread(log.units, (f"T-{number:06d}" for number in range(20_000)))
     async with served_console(file) as console, chromium() as browser, opened(browser) as watched:
         page = watched.page
         await page.goto(f"{console.url}app/units")
-        await expect(page.locator(".pages span")).to_have_text("1–50 of 100,000", timeout=240_000)
+        await expect(page.locator(".pages span")).to_have_text("1–50 of 20,000", timeout=240_000)
         await answers_keys(page)
         await page.keyboard.press("/")
-        await page.keyboard.type("T-0999*")
+        await page.keyboard.type("T-0199*")
         await page.keyboard.press("Enter")
         await expect(page.locator(".pages span")).to_have_text("1–50 of 100")
         await page.get_by_role("link", name="Older").click()
         await expect(page.locator("[data-rows] tbody tr")).to_have_count(50)
-        await expect(page.locator("[data-rows] tbody tr").last).to_contain_text("T-099900")
+        await expect(page.locator("[data-rows] tbody tr").last).to_contain_text("T-019900")
         assert watched.problems == []
 
 
-async def test_a_dead_daemon_and_a_stalled_shard_stand_first(
-    log_world: LogWorld, dynamodb: Any, tmp_path: Path
-) -> None:
+async def test_a_dead_daemon_and_a_stalled_shard_stand_first(log_world: LogWorld, dynamodb: Any) -> None:
     application = unique("app")
     leases = LeaseTable(dynamodb, application)
     await asyncio.to_thread(leases.create)
@@ -283,7 +276,7 @@ async def test_a_dead_daemon_and_a_stalled_shard_stand_first(
             await page.goto(console.url)
             await expect(page.locator(".headline.broken")).to_be_visible()
             await expect(page.locator(".checks li.broken").first).to_contain_text("shard")
-            await watched.shot(tmp_path, "shards-in-trouble")
+            await watched.shot("shards-in-trouble")
             assert watched.problems == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +27,15 @@ def test_items_are_spread_over_tasks_and_a_failed_task_is_told(spark: Any) -> No
     assert sorted(items.run(60, range(1, 61), lambda: None)) == sorted(60 / divisor for divisor in range(1, 61))
     with pytest.raises(SparkUnavailableError, match="a Spark job failed: ZeroDivisionError"):
         items.run(1, [0], lambda: None)
+
+
+def test_a_session_that_is_stopped_while_workers_start_is_no_error() -> None:
+    """Has a context that lacks what it asks the JVM with, as PySpark leaves one that was stopped."""
+    stopped: Any = SimpleNamespace(_jsc=None, defaultParallelism=1)
+    broken: Any = SimpleNamespace(_jsc=object(), defaultParallelism=1)
+    SparkItems(stopped, SparkLimits(), threading.Event(), "a test", quotients).start_workers()
+    with pytest.raises(AttributeError):
+        SparkItems(broken, SparkLimits(), threading.Event(), "a test", quotients).start_workers()
 
 
 @pytest.mark.xdist_group("spark")

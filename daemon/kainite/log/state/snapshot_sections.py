@@ -84,7 +84,7 @@ class NamesSection(msgspec.Struct, frozen=True, tag="names"):
 
 
 class EndedUnitsSection(msgspec.Struct, frozen=True, tag="ended"):
-    """Deltas of units that the watermark ended, as :meth:`EndedUnits.captured` gives them."""
+    """Deltas of units that the watermark ended: :meth:`kainite.log.state.ended_units.EndedUnits.captured`."""
 
     items: list[tuple[str, int, bytes]]
 
