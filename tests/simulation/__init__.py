@@ -27,6 +27,8 @@
 ``went_back``      a target that is set back, and the person who puts it right
 ``hosts``          the processes of a world: kept going, killed, frozen
 ``world``          one run of a scenario
+``two_logs``       one run of a scenario of two logs that write into one target
+``claims``         the tables that each of two logs takes in a target, and the oracle's eye on them
 ``programs``       programs on the log, and the oracle of an applications' partition
 ``program_world``  one run of a scenario of programs
 ``load_world``     one run of a scenario of loads: a real PostgreSQL is loaded while units are applied

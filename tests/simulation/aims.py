@@ -17,6 +17,7 @@ from simulation.aims_apply import (
     one_batch,
     target_away,
     target_set_back,
+    two_logs,
     two_targets,
 )
 from simulation.aims_leases import lease_requests
@@ -102,4 +103,5 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "plain stream": plain_stream,
     "stale requests": stale_requests,
     "atomic commit": atomic_commit,
+    "two logs": two_logs,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from simulation.disturbances import calm
+from simulation.disturbances import calm, some_incidents
 from simulation.plan import Incident, Scenario, SetBack
 from simulation.schema import Change
 
@@ -136,4 +136,22 @@ def atomic_commit(plan: Scenario, rng: Random) -> Scenario:
     return replace(
         plan, rates=rates if rng.random() < 0.85 else {}, max_units=rng.choice((2, 5, 2_000)),
         more=replace(plan.more, atomic=True, prefix=rng.random() < 0.4, tidy_every=rng.choice((1, 3, 50))),
+    )  # fmt: skip
+
+
+def two_logs(plan: Scenario, rng: Random) -> Scenario:
+    """Lets two logs write into one target; parts of either die, and a settings file names the other one's tables."""
+    until = 30.0
+    rates = {
+        "unanswered": 0.01, "late": 0.005, "slow": 0.02, "job_lost": 0.03, "task_freezes": 0.05, "kill_after": 0.002,
+        "kill_before": 0.002,
+    }  # fmt: skip
+    begin = rng.uniform(0.0, until)
+    outages = ((begin, begin + rng.choice((5.0, 15.0)), rng.choice(("target", "log"))),) * (rng.random() < 0.3)
+    return replace(
+        plan, until=until, transactions=12, incidents=tuple(some_incidents(rng, until)), outages=outages,
+        refused=tuple(rng.sample(range(1, 13), 2)) if rng.random() < 0.3 else (), healed=until,
+        rates=rates if rng.random() < 0.7 else {}, snapshot_entries=rng.choice((8, 20, 200)),
+        more=replace(plan.more, two_logs=rng.choice((0.0, 0.0, 4.0, 15.0)), backlog_units=0,
+                     tidy_every=rng.choice((1, 3, 50))),
     )  # fmt: skip

@@ -96,6 +96,7 @@ class Hosts:
         notes: who ended by itself, and why.
         tenures: who has owned the log's partitions.
         main: the log partition whose owner is meant where an incident befalls an owner.
+        made: all processes that there were.
     """
 
     plan: Scenario
@@ -107,6 +108,7 @@ class Hosts:
     running: dict[int, Process] = field(default_factory=dict)
     stops: dict[int, Callable[[], None]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    made: set[Process] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.tenures = Tenures(self._is_taken, self.broken)
@@ -116,7 +118,9 @@ class Hosts:
     def process(self, name: str, slot: int | None = None) -> Process:
         """Returns a new process; that of a slot is on one of the hosts."""
         host = "" if slot is None else f"host{slot % self.plan.hosts}"
-        return Process(self.hub, name, host, self.plan.more.pids)
+        process = Process(self.hub, name, host, self.plan.more.pids)
+        self.made.add(process)
+        return process
 
     def occupy(self, slot: int, process: Process, again: Callable[[], None]) -> None:
         """Puts a process in a slot; when it dies, ``again`` puts another one there."""

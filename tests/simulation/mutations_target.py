@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 from kainite.log.format.entry import UnitStatus
+from kainite_spark.targets.sqlite import ledger
 from simulation.mutation import Mutation, answering
 
 SET_BACK = "target set back"
@@ -62,8 +64,27 @@ def _own_units_alone(original: Any) -> Any:
     return property(lambda self: min(self.backlog.unresolved(), default=self.next_id))
 
 
+def _of_any_log(sql: str) -> str:
+    """Returns a statement that takes what belongs to any log for its own."""
+    return sql.replace("log_partition = ?", "? <> ''")
+
+
+def _gives_up_at_once(original: Any) -> Any:
+    """Gives up what the settings file does not name, while an older apply job may still write it."""
+
+    def take(self: Any, taking: Any) -> None:
+        original(self, taking)
+        with sqlite3.connect(self.path) as database:
+            names = database.execute(ledger.TABLES_OF_LOG, (taking.log_partition,)).fetchall()
+            database.executemany(ledger.GIVE_UP_TABLE, taking.given_up(name for (name,) in names))
+
+    return take
+
+
 PARTS = "kainite.log.state.target_parts"
 TWO = "two targets"
+LOGS = "two logs"
+LEDGER = "kainite_spark.targets.sqlite.ledger"
 MARK = "kainite_spark.driver.follower:LogFollower.everywhere_below"
 
 OF_THE_TARGET: tuple[Mutation, ...] = (
@@ -80,4 +101,13 @@ OF_THE_TARGET: tuple[Mutation, ...] = (
              lambda original: lambda partition, target="": original(partition), 20, aim=TWO),
     Mutation("the common mark is behind what is unresolved", MARK, _all_that_was_read, 20, aim=TWO),
     Mutation("the common mark is behind what another target lacks", MARK, _own_units_alone, 20, aim=TWO),
+    Mutation("an acknowledgement is of one log", f"{LEDGER}:APPLIED", _of_any_log, 40, aim=LOGS),
+    Mutation("a log trims its own acknowledgements", f"{LEDGER}:TRIM", _of_any_log, 40, aim=LOGS),
+    Mutation("a fence is of one log", f"{LEDGER}:READ_FENCE", _of_any_log, 40, aim=LOGS),
+    Mutation("a table has one log", "kainite_spark.targets.log_tables:LogTables.check", answering(None), 40, aim=LOGS),
+    Mutation("a log keeps what an older job may write", "kainite_spark.targets.sqlite.target:SqliteTarget.take_tables",
+             _gives_up_at_once, 40, aim=LOGS),
+    Mutation("a table that another log has stays with it", f"{LEDGER}:TAKE_TABLE",
+             lambda sql: sql.partition("WHERE")[0].replace("UPDATE SET", "UPDATE SET log = excluded.log,"), 40,
+             aim=LOGS),
 )  # fmt: skip

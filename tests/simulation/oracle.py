@@ -31,7 +31,6 @@ from pathlib import Path
 from simulation.extras import Extras
 from simulation.odd import OddUnits
 from simulation.replay import Replay
-from simulation.schema import JOURNAL
 from simulation.source import Source, Transaction, rows_of
 
 
@@ -90,7 +89,7 @@ class Oracle:
         if version == self._version:
             return None
         self._version = version
-        said = [name for (name,) in self._connection.execute(f"SELECT what FROM {JOURNAL} ORDER BY rowid")]
+        said = [name for (name,) in self._connection.execute(f"SELECT what FROM {self._source.journal} ORDER BY rowid")]
         if self.allowed.odd.planned:
             if (odd := self.allowed.odd.look(said)) is not None:
                 return odd
@@ -109,7 +108,9 @@ class Oracle:
     def begin_anew(self) -> None:
         """Takes the target as it is now: somebody has replaced it."""
         self._version = self._connection.execute("PRAGMA data_version").fetchone()[0]
-        names = [name for (name,) in self._connection.execute(f"SELECT what FROM {JOURNAL} ORDER BY rowid")]
+        names = [
+            name for (name,) in self._connection.execute(f"SELECT what FROM {self._source.journal} ORDER BY rowid")
+        ]
         self._whole = 0
         self.there = {one.stands_for: one for name in names if (one := self._by_name.get(name)) is not None}
         self._replayed.close()

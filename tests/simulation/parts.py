@@ -82,6 +82,7 @@ from kainite_spark.driver.job import ApplyJob
 from kainite_spark.driver.patience import patiently
 from kainite_spark.executor.apply_options import ApplyOptions, Retry
 from kainite_spark.executor.group_commit import apply_units
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.sqlite.rendering import quoted
 from simulation.child import SimPipes
 from simulation.faults import Faults
@@ -307,6 +308,8 @@ class ApplyParts:
         runner_of: makes the runner of an opened target.
         beside: runs a feed beside the job.
         name: the target's name, where there are two.
+        ledger: the log's name in the target.
+        taking: what the log takes of the target's tables, with a catalogue; None where nobody takes any.
     """
 
     store: Any
@@ -316,6 +319,8 @@ class ApplyParts:
     runner_of: Callable[[Any, ApplyOptions], SimRunner]
     beside: Callable[[LogFeed], None]
     name: str = ""
+    ledger: str = "log/0"
+    taking: Callable[[Any], LogTables] | None = None
 
 
 def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent, *, adopts: bool = False) -> None:
@@ -332,6 +337,7 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent,
     except KainiteError:
         return  # told to stop while the target was away
     target = parts.opened(catalogue)
+    patiently(lambda: _taking_tables(parts, catalogue, target), stop)  # type: ignore[arg-type]
     options = ApplyOptions(more.stop, plan.group_units, retry=Retry(3, 0.0, 0.0), fold=more.fold)
     runner = parts.runner_of(target, options)
     opening = functools.partial(_opening, parts)
@@ -339,8 +345,8 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent,
     current.tell(runner.retarget)
     feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if more.feed_credit > 0 else None
     environment = ApplyEnvironment(
-        settings, parts.store, "0", owner, parts.wrapped(target), runner, "log/0", current, feed=feed, adopts=adopts,
-        name=parts.name,
+        settings, parts.store, "0", owner, parts.wrapped(target), runner, parts.ledger, current, feed=feed,
+        adopts=adopts, name=parts.name, tables=parts.taking(catalogue) if parts.taking is not None else None,
     )  # fmt: skip
     if feed is not None:
         parts.beside(feed)
@@ -348,4 +354,12 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent,
 
 
 def _opening(parts: ApplyParts, catalogue: Any) -> Any:
-    return parts.wrapped(parts.opened(catalogue))
+    return _taking_tables(parts, catalogue, parts.opened(catalogue))
+
+
+def _taking_tables(parts: ApplyParts, catalogue: Any, target: Any) -> Any:
+    """Returns an opened target as the job has it, of which the log has taken its tables."""
+    wrapped = parts.wrapped(target)
+    if parts.taking is not None:
+        wrapped.take_tables(parts.taking(catalogue))
+    return wrapped

@@ -289,7 +289,7 @@ class Operator:
         database = sqlite3.connect(self._world.path, isolation_level=None)
         for number in self._world.plan.refused:
             if number not in self._poison:
-                database.execute("DELETE FROM refused WHERE what = ?", (f"T-{number}",))
+                database.execute(f"DELETE FROM {self._world.source.refusals} WHERE what = ?", (f"T-{number}",))
         database.close()
         if self._world.second is not None:
             self._world.second.heal()

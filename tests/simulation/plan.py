@@ -132,6 +132,8 @@ class More:
         atomic: the two targets commit together: one apply job serves both.
         loads: commands that load a target, in place of all else: ``load``, ``anew``, ``reload TABLE``, ``add TABLE``.
         repairs: when rows of the target are repaired, seconds.
+        two_logs: two logs write into the target: until when the second one's settings file names the first one's tables
+            too, seconds; None for one log.
     """
 
     prefix: bool = False
@@ -175,6 +177,7 @@ class More:
     atomic: bool = False
     loads: tuple[str, ...] = ()
     repairs: tuple[float, ...] = ()
+    two_logs: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

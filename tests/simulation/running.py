@@ -12,6 +12,7 @@ from simulation.load_world import LoadWorld
 from simulation.plan import Scenario
 from simulation.program_world import ProgramWorld
 from simulation.scenario import scenario
+from simulation.two_logs import TwoLogs
 from simulation.world import Verdict, World
 
 
@@ -27,6 +28,8 @@ def run_scenario(plan: Scenario, left_out: Collection[str] = ()) -> Verdict:
         return LoadWorld(plan, left_out).run()
     folder = Path(tempfile.mkdtemp(prefix="kainite-sim-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     try:
+        if plan.more.two_logs is not None:
+            return TwoLogs(plan, folder, left_out).run()
         return World(plan, folder, left_out).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

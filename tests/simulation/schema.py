@@ -113,13 +113,21 @@ class Change:
     at: float
 
 
-def generated(rng: Random, changes: tuple[Change, ...], *, rich: bool) -> Tables:
-    """Returns tables, parents first; ``rich``: with the kinds of keys and actions that are rare in practice."""
+def generated(rng: Random, changes: tuple[Change, ...], *, rich: bool, prefix: str = "") -> Tables:
+    """Returns tables, parents first.
+
+    Args:
+        rng: chooses.
+        changes: of the tables.
+        rich: with the kinds of keys and actions that are rare in practice.
+        prefix: what all names begin with.
+    """
     tables: Tables = {}
     for number in range(rng.choice((1, 2, 2, 3, 4))):
-        tables[f"t{number}"] = _table(rng, tables, f"t{number}", rich=rich)
+        name = f"{prefix}t{number}"
+        tables[name] = _table(rng, tables, name, rich=rich)
     for change in changes:
-        _plan(rng, tables, change, rich=rich)
+        _plan(rng, tables, change, rich=rich, prefix=prefix)
     return tables
 
 
@@ -153,17 +161,17 @@ def _reference(rng: Random, parents: list[SourceTable], column: str, *, rich: bo
     return [Reference(column, parent.name, name, on_delete, on_update, since)]
 
 
-def _plan(rng: Random, tables: Tables, change: Change, *, rich: bool) -> None:
+def _plan(rng: Random, tables: Tables, change: Change, *, rich: bool, prefix: str) -> None:
     """Lets a change happen to one of the tables."""
     if change.what == "key" and len(tables) == 1:
-        tables["t1"] = SourceTable("t1")
+        tables[f"{prefix}t1"] = SourceTable(f"{prefix}t1")
     name = rng.choice(sorted(tables)[change.what == "key" :])
     table = tables[name]
     match change.what:
         case "column" if table.wide is None:
             tables[name] = replace(table, wide=change.number)
         case "table":
-            new = SourceTable(f"t{len(tables)}", since=change.number)
+            new = SourceTable(f"{prefix}t{len(tables)}", since=change.number)
             parents = sorted({r.parent for t in tables.values() for r in t.declared(0)})
             if parents and rng.random() < 0.6:  # a first foreign key to a table would be a new key of that table
                 more = _reference(rng, [tables[rng.choice(parents)]], "p", rich=False)

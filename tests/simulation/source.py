@@ -187,6 +187,7 @@ class Source:
         style: how the source tells of them.
         changes: of the tables.
         corrected: by the number of a correction, that of the transaction whose place it takes.
+        prefix: what all names of tables begin with.
     """
 
     def __init__(
@@ -196,8 +197,12 @@ class Source:
         style: Style,
         changes: tuple[Change, ...] = (),
         corrected: Mapping[int, int] | None = None,
+        prefix: str = "",
     ) -> None:
         self._rng = rng
+        self.journal = f"{prefix}{JOURNAL}"
+        self.refusals = f"{prefix}refused"
+        """The target's table with the names of what it refuses."""
         self._style = style
         self._next = 0
         self._number = 0
@@ -209,7 +214,7 @@ class Source:
         """What else comes from the source: it takes numbers, and spoils transactions."""
         self.second: SecondTarget | None = None
         """Gets something of most transactions, beside the first target."""
-        self.tables = generated(rng, changes, rich=style.rich)
+        self.tables = generated(rng, changes, rich=style.rich, prefix=prefix)
         self.database = Database(self.tables)
         self._now = {name: self.database.rows(table) for name, table in self.tables.items()}
         self._reached = {name: _reached(self.tables, name) for name in self.tables}
@@ -243,18 +248,20 @@ class Source:
         return self._style.befores or self._style.deletes_told
 
     def ddl(self) -> str:
-        """Returns what makes the target's first tables; a transaction whose name is in ``refused`` is refused."""
+        """Returns what makes the target's first tables; a transaction whose name is in ``refusals`` is refused."""
         return (
             "".join(ddl(self.tables, table, 0) for table in self.tables.values() if not table.since)
-            + f"CREATE TABLE {JOURNAL} (what text); CREATE TABLE refused (what text PRIMARY KEY);"
-            + f"CREATE TRIGGER refusing BEFORE INSERT ON {JOURNAL} WHEN EXISTS"
-            + " (SELECT 1 FROM refused WHERE what = NEW.what) BEGIN SELECT RAISE(ABORT, 'refused'); END;"
+            + f"CREATE TABLE {self.journal} (what text); CREATE TABLE {self.refusals} (what text PRIMARY KEY);"
+            + f"CREATE TRIGGER refusing_{self.journal} BEFORE INSERT ON {self.journal} WHEN EXISTS"
+            + f" (SELECT 1 FROM {self.refusals} WHERE what = NEW.what) BEGIN SELECT RAISE(ABORT, 'refused'); END;"
         )
 
     def deltas(self, transaction: Transaction, rng: Random) -> list[Row]:
         """Returns the objects of the transaction's emit lines, its end last."""
         items = [self._delta(transaction, write, rng) for write in transaction.writes]
-        items.append({"uow": transaction.name, "table": JOURNAL, "op": "insert", "row": {"what": transaction.name}})
+        items.append(
+            {"uow": transaction.name, "table": self.journal, "op": "insert", "row": {"what": transaction.name}}
+        )
         if self.second is not None:
             items += self.second.deltas(transaction.name, transaction.number)
         if any(one.kind == SPOILED and one.uow == transaction.name for one in self.odd.planned):

@@ -51,6 +51,9 @@ TWO_TARGETS = (0, 1, 2, 4, 7, 9)
 ATOMIC = (0, 1, 2, 3, 5, 8)
 """Seeds in which two targets commit together, with tasks that stand still between the steps."""
 
+TWO_LOGS = (0, 1, 3, 5)
+"""Seeds in which two logs write into one target; in all but 3 a settings file names the other one's tables at first."""
+
 PROGRAMS = range(12)
 """Seeds of programs on the log."""
 
@@ -64,6 +67,7 @@ QUICK = (
     "blocked behind failed",
     "a target that went back is refused",
     "a unit is committed when each target has it",
+    "a table has one log",
     "targets that commit together prepare",
     "locks of an append",
     "an append is durable before it is told",
@@ -101,6 +105,12 @@ def test_each_schedule_with_two_targets_ends_as_promised() -> None:
 def test_each_schedule_with_targets_that_commit_together_ends_as_promised() -> None:
     seeds = [argument for seed in ATOMIC for argument in ("--seed", str(seed))]
     assert f"{len(ATOMIC)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "atomic commit")
+
+
+@pytest.mark.timeout(300)
+def test_each_schedule_with_two_logs_in_one_target_ends_as_promised() -> None:
+    seeds = [argument for seed in TWO_LOGS for argument in ("--seed", str(seed))]
+    assert f"{len(TWO_LOGS)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", "two logs")
 
 
 @pytest.mark.timeout(300)

@@ -111,8 +111,7 @@ class WentBack:
         if not self.world.producer.done:
             self.world.hub.after(LOOK_S, self._start_again)
             return
-        for slot in range(self.world.plan.daemons, self.world.plan.daemons + self.world.plan.drivers):
-            self.world.hosts.running[slot].kill()
+        self.world.restart_drivers()
 
     def _look(self) -> None:
         """Has a person put the target right, once it is refused, the source is done and nothing is collected."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -26,8 +26,10 @@ from kainite.uow.catalogue.several import only
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.executor.apply_options import ApplyOptions
 from kainite_spark.targets.atomic.target import AtomicTarget
+from kainite_spark.targets.log_tables import LogTables, log_tables
 from kainite_spark.targets.opening import open_target
 from simulation.atomic import opened_together, wrapped_together
+from simulation.claims import ONLY, Application, ClaimedTarget, Claims
 from simulation.common_marks import CommonMarks
 from simulation.faults import NO_RESENDING, Effects, Faults
 from simulation.hosts import Hosts
@@ -67,6 +69,9 @@ AUDIT_S = 2.0
 LATE = 12.0
 """Seconds for which the world goes on after that, and after the last zombie has woken up."""
 
+LATEST_REQUEST_S = 30.0
+"""Seconds after which no request is on its way any more (:mod:`simulation.faults`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -91,6 +96,16 @@ class Verdict:
     aim: str = ""
 
 
+def without_error(live: Callable[[], str | None]) -> str | None:
+    """Returns what is wrong with a run, or the error that ended it."""
+    try:
+        return live()
+    except BrokenPromiseError as broken:
+        return str(broken)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
 @dataclass
 class World:
     """Everything that outlives the processes."""
@@ -99,20 +114,46 @@ class World:
     folder: Path
     left_out: Collection[str] = ()
     hub: Hub = field(default_factory=Hub)
+    application: Application = ONLY
+    names: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    claims: Claims | None = None
     settled: bool = False
     stream_lost: Lost = field(default_factory=Lost)
     _catalogue: list[Catalogue] = field(default_factory=list)
-    _names: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def run(self) -> Verdict:
         """Runs the scenario to its verdict."""
         plan = self.plan
-        self.faults = Faults(self.hub, plan.seed, plan.rates, plan.until, self.left_out)
+        self.make(Faults(self.hub, plan.seed, plan.rates, plan.until, self.left_out))
+        with edges(
+            self.hub,
+            self.faults,
+            self.plan,
+            client=self.client,
+            store_of=self.hosts.store_of,
+            catalogue=self.read_catalogue,
+            told=self._told,
+        ):
+            try:
+                problem = without_error(self._live)
+            finally:
+                self.hub.close()
+        verdict = Verdict(
+            plan.seed, problem, tuple(self.faults.happened), self.hub.now, sum(self.faults.counts.values()),
+            tuple(self.log_rows()) if problem else (),
+        )  # fmt: skip
+        self.close()
+        return verdict
+
+    def make(self, faults: Faults) -> None:
+        """Makes everything that outlives the processes."""
+        plan, self.faults = self.plan, faults
         self.hosts = Hosts(plan, self.hub, self.faults)
         self.store = self.hosts.store
         corrected = {correction: one for one, correction in plan.more.poison if correction is not None}
         self.source = Source(
-            Random(f"source {plan.seed}"), plan.transactions, plan.style, plan.more.changes, corrected
+            Random(f"source {plan.seed}"), plan.transactions, plan.style, plan.more.changes, corrected,
+            self.application.prefix,
         )  # fmt: skip
         self.plan = plan = replace(plan, refused=self.source.refused(plan.refused))
         self.source.odd = OddUnits(plan.more.odd)
@@ -128,32 +169,18 @@ class World:
         self.producer = Producer(self)
         self.went_back = WentBack(self)
         self._make_target()
-        self.faults.outages.extend(plan.outages)
-        with edges(
-            self.hub,
-            self.faults,
-            plan,
-            client=self._client,
-            store_of=self.hosts.store_of,
-            catalogue=self._read_catalogue,
-            told=self._told,
-        ):
-            try:
-                problem = self._live()
-            finally:
-                self.hub.close()
-        verdict = Verdict(
-            plan.seed, problem, tuple(self.faults.happened), self.hub.now, sum(self.faults.counts.values()),
-            tuple(self._log_rows()) if problem else (),
-        )  # fmt: skip
+        self.faults.outages[:] = plan.outages
+
+    def close(self) -> None:
+        """Closes what the oracles have opened."""
         self.oracle.close()
         if self.second is not None:
             self.second.close()
         if self.marks is not None:
             self.marks.close()
-        return verdict
 
-    def _live(self) -> str | None:
+    def begin(self) -> None:
+        """Starts the parts, and schedules what befalls them."""
         plan = self.plan
         self.producer.start()
         self.went_back.begin()
@@ -170,34 +197,46 @@ class World:
         operator.begin()
         self.hub.after(plan.healed, operator.heal)
         self.hub.after(1.0, self._audit)
+        if plan.more.two_logs is not None and self.application.prefix:
+            # A request of the old file that arrives late takes what nobody but its log's next start gives up.
+            for at in (plan.more.two_logs, plan.until + LATEST_REQUEST_S):
+                self.hub.after(at, self.restart_drivers)
         for at, age in plan.more.trims:
             self.hub.after(at, lambda age=age: self._trim(age))  # type: ignore[misc]
         patience = PATIENCE + EACH_DISCARD * plan.transactions * (
             any(by is None for _, by in plan.more.poison) or bool(OddUnits(plan.more.odd).hopeless())
         )
-        limit = max(plan.until, plan.healed, self.producer.longest) + patience
-        try:
-            self.hub.run(lambda: self.settled, limit)
-            if self.stream_lost.numbers:
-                return self.stream_lost.judged(self.oracle.there, self.stream.filled)
-            if self.went_back.settles():
-                return None
-            if missing := self._missing():
-                return f"not applied {patience:g} s after the last fault: {', '.join(missing)}"
-            if not self.settled:
-                left = "a request about a lease has not ended" if self.asking.is_open() else "not resolved in the log"
-                return f"applied, but {left} {patience:g} s after the last fault"
-            self.hub.run(lambda: False, max(self.hub.now, self.faults.latest) + LATE)
-        except BrokenPromiseError as broken:
-            return str(broken)
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
+        self._patience = patience
+        self.limit = max(plan.until, plan.healed, self.producer.longest) + patience
+
+    def _live(self) -> str | None:
+        self.begin()
+        self.hub.run(lambda: self.settled, self.limit)
+        if self.stream_lost.numbers:
+            return self.stream_lost.judged(self.oracle.there, self.stream.filled)
+        if self.went_back.settles():
+            return None
+        if (wrong := self.unfinished()) is not None:
+            return wrong
+        self.hub.run(lambda: False, max(self.hub.now, self.faults.latest) + LATE)
+        return None
+
+    def unfinished(self) -> str | None:
+        """Returns what had to come and has not, when patience is over."""
+        after = f"{self._patience:g} s after the last fault"
+        if missing := self._missing():
+            return f"not applied {after}: {', '.join(missing)}"
+        if not self.settled:
+            left = "a request about a lease has not ended" if self.asking.is_open() else "not resolved in the log"
+            return f"applied, but {left} {after}"
         return None
 
     def seen(self, who: str) -> None:
         """Lets the oracle look at the target, after a transaction of ``who``."""
         if self.went_back.hides():
             return
+        if self.claims is not None:
+            self.claims.look()
         wrong = self.oracle.look() or self._not_in_the_log() or self._wrong_mark()
         if wrong is not None:
             self.hosts.broken(f"{wrong} (by {who})")
@@ -239,16 +278,21 @@ class World:
         for slot in range(self.plan.daemons):
             self.hosts.running[slot].kill()
 
+    def restart_drivers(self) -> None:
+        """Kills the apply jobs; they start again, read the settings file, and look at the target."""
+        for slot in range(self.plan.daemons, self.plan.daemons + self.plan.drivers):
+            self.hosts.running[slot].kill()
+
     def _make_target(self) -> None:
         self.path = self.folder / "target.db"
         database = sqlite3.connect(self.path)
         database.executescript(self.source.ddl())
         refused = {f"T-{number}" for number in (*self.plan.refused, *(one for one, _ in self.plan.more.poison))}
-        database.executemany("INSERT INTO refused VALUES (?)", [(name,) for name in sorted(refused)])
+        database.executemany(f"INSERT INTO {self.source.refusals} VALUES (?)", [(name,) for name in sorted(refused)])
         database.commit()
         database.close()
         catalogue = self._catalogue_now()
-        self._open(catalogue).prepare("log/0", catalogue)
+        self._open(catalogue).prepare(self.application.log, catalogue)
         if self.second is not None:
             other = reflect(self.second.url)
             open_target(self.second.url, other).prepare("log/0", other)
@@ -263,12 +307,22 @@ class World:
         return opened_together({name: open_target(urls[name], only(catalogue, ASSIGNMENT, name)) for name in urls})
 
     def _open(self, catalogue: Catalogue | None) -> Any:
-        return open_target(f"sqlite:///{self.path}", catalogue)
+        target = open_target(f"sqlite:///{self.path}", catalogue)
+        return target if self.claims is None else ClaimedTarget(target, self.claims)
+
+    def _taking(self, catalogue: Catalogue) -> LogTables:
+        """Returns what the log takes by its settings file, which may name another log's tables too for some time."""
+        if self.application.prefix and self.hub.now < (self.plan.more.two_logs or 0.0):
+            catalogue = reflect(f"sqlite:///{self.path}")
+        return log_tables(self.application.log, self.application.log, catalogue, ())
 
     def _catalogue_now(self) -> Catalogue:
         """Returns the target's catalogue, in which each second name of a table is a partition of it."""
         if not self._catalogue:
-            found = dict(reflect(f"sqlite:///{self.path}").tables)
+            found = {
+                name: table for name, table in reflect(f"sqlite:///{self.path}").tables.items()
+                if self.application.has(name)
+            }  # fmt: skip
             for table in self.source.tables.values():
                 if table.parted and table.name in found:
                     found[table.part] = replace(found[table.name], name=table.part, part_of=table.name)
@@ -277,11 +331,13 @@ class World:
             self._catalogue.append(Catalogue(found))
         return self._catalogue[0]
 
-    def _read_catalogue(self, process: Process) -> Catalogue:
+    def read_catalogue(self, process: Process) -> Catalogue:
+        """Returns the catalogue as a process reads it."""
         effects = Effects(self.faults, process, "target", TargetUnavailableError, NO_RESENDING)
         return effects.call("catalogue", self._catalogue_now)
 
-    def _client(self, service: str, process: Process) -> Any:
+    def client(self, service: str, process: Process) -> Any:
+        """Returns boto3's client of a service, in a process."""
         if service == "kinesis":
             return SimKinesis(self.stream.by_name, self.faults, process)
         worker = self._worker(int(process.name.removeprefix("daemon").partition(".")[0]))
@@ -293,7 +349,7 @@ class World:
     # The parts.
 
     def _start_daemon(self, slot: int) -> None:
-        process = self.hosts.process(f"daemon{slot}.{next(self._names)}", slot)
+        process = self.hosts.process(f"daemon{slot}.{next(self.names)}", slot)
         stop = asyncio.Event()
         self.hosts.occupy(slot, process, lambda: self._start_daemon(slot))
         self.hosts.stops[slot] = lambda: process.loop.enter(stop.set)
@@ -305,7 +361,7 @@ class World:
         process.start(run_daemon(settings, stop), lambda error: self.hosts.ended(process, error))
 
     def _start_driver(self, slot: int) -> None:
-        process = self.hosts.process(f"apply{slot}.{next(self._names)}", slot)
+        process = self.hosts.process(f"apply{slot}.{next(self.names)}", slot)
         stop = SimEvent(self.hub)
         plan = self.plan
         second = self.second if slot >= plan.daemons + plan.drivers else None
@@ -339,8 +395,8 @@ class World:
             process.loop.enter(lambda: process.loop.create_task(feed.run()))
 
         parts = ApplyParts(
-            self.hosts.store_of(process), lambda: self._read_catalogue(process), opened, wrapped, runner_of, beside,
-            name,
+            self.hosts.store_of(process), lambda: self.read_catalogue(process), opened, wrapped, runner_of, beside,
+            name, self.application.log, self._taking if self.claims is not None else None,
         )  # fmt: skip
         self.hosts.occupy(slot, process, lambda: self._start_driver(slot))
         self.hosts.stops[slot] = stop.set
@@ -404,7 +460,8 @@ class World:
             case _:
                 self.asking.ask(incident, sorted({self._worker(slot) for slot in range(self.plan.daemons)}))
 
-    def _log_rows(self) -> list[str]:
+    def log_rows(self) -> list[str]:
+        """Returns the log's units."""
         try:
             return [f"{row.id} {row.uow} {row.status} {row.cause or ''}" for row in read_rows(self.store, "0")]
         except KainiteError as error:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import click
+import orjson
 
 from kainite.base import display
 from kainite.base.errors import KainiteError, SourceError
@@ -26,6 +27,20 @@ _READ_SIZE = 64 * 1024
 
 class BadRequestError(SourceError):
     """A request without an offset of this extractor: the settings are wrong, whether the source is there or not."""
+
+
+def no_offset(value: object, example: str) -> BadRequestError:
+    """Returns the error of a request whose offset is none of the extractor's.
+
+    Args:
+        value: what came in the offset's place.
+        example: an offset with which to begin.
+    """
+    try:
+        text = orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:
+        text = "JSON of so many levels"  # it reads more of them than it writes
+    return BadRequestError(f"{text} is no offset of this extractor: begin with {example}")
 
 
 @contextmanager

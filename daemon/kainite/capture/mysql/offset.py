@@ -10,7 +10,7 @@ import orjson
 
 from kainite.capture.mysql.place import BinlogIdentity, BinlogPlace
 from kainite.capture.mysql.taken_options import TakenOptions
-from kainite.capture.serving import BadRequestError
+from kainite.capture.serving import BadRequestError, no_offset
 
 _EXAMPLE: Final = '{"file":"binlog.000001","position":4,"number":0}, or with MariaDB {"gtid":"0-1-42","number":0}'
 
@@ -63,8 +63,7 @@ class BinlogOffset:
             options = TakenOptions.from_json(value["options"]) if "options" in value else None
             return cls(place, int(value["number"]), gtid, noted, prepared, options)
         except (AttributeError, KeyError, TypeError, ValueError):
-            text = orjson.dumps(value).decode()
-            raise BadRequestError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
+            raise no_offset(value, _EXAMPLE) from None
 
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {"number": self.number}

@@ -36,7 +36,7 @@ NAME: Final = r"(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$]+)"
 
 _NAMED: Final = re.compile(rf"{NAME}(?:\s*\.\s*{NAME})?")
 _NO_CODE: Final = re.compile(
-    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|/\*M?!\d*|/\*.*?\*/|\*/|(?:--(?=\s)|\#)[^\n]*""", re.DOTALL
+    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|/\*M?!\d*|/\*.*?(?:\*/|\Z)|\*/|(?:--(?=\s)|\#)[^\n]*""", re.DOTALL
 )
 """Texts and names in quotes, as a group, which stay; comments, and the marks around what is executed."""
 _ALL_THAT_ARE_NAMED: Final = (
@@ -52,11 +52,12 @@ _ALTERS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _HOW: Final = re.compile(
-    r"\b((?:DROP|TRUNCATE|EXCHANGE|CONVERT)\s+PARTITION|CONVERT\s+TABLE|(?:DISCARD|IMPORT)(?=\b.*\bTABLESPACE\b)"
+    r"\b((?:DROP|TRUNCATE|EXCHANGE|CONVERT)\s+PARTITION|CONVERT\s+TABLE|(?P<file>DISCARD|IMPORT)"
     r"|RENAME(?!\s+(?:COLUMN|INDEX|KEY)\b))\b",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
-"""What an ALTER TABLE says that replaces rows."""
+"""What an ALTER TABLE says that replaces rows; of a *file* only before the word TABLESPACE."""
+_TABLESPACE: Final = re.compile(r"\bTABLESPACE\b", re.IGNORECASE)
 _OTHER: Final = re.compile(rf"\b(?:RENAME\b(?:\s+(?:TO|AS)\b|\s*=)?|TABLE\b)\s*{_NAMED.pattern}", re.IGNORECASE)
 """Another table that an ALTER TABLE names."""
 _NO_NAMES: Final = frozenset({"TO", "WAIT", "NOWAIT", "RESTRICT", "CASCADE"})
@@ -93,12 +94,18 @@ def replaced_tables(text: str, database: str) -> ReplacedTables | None:
             return ReplacedTables(_words(found[1]), tuple(_named(_NAMED.finditer(found[2]), database)))
     if (found := _ALTERS.match(text)) is None:
         return None
-    if how := _HOW.search(found["how"]):
+    if how := _how(found["how"]):
         named = chain(_NAMED.finditer(found["own"]), _OTHER.finditer(found["how"]))
-        return ReplacedTables(f"ALTER TABLE {_words(how[1])}", tuple(_named(named, database)))
+        return ReplacedTables(f"ALTER TABLE {_words(how)}", tuple(_named(named, database)))
     if "IGNORE" in _words(found["first"]):
         return ReplacedTables("ALTER IGNORE TABLE", tuple(_named(_NAMED.finditer(found["own"]), database)))
     return None
+
+
+def _how(text: str) -> str | None:
+    """Returns the words of an ALTER TABLE that replace rows; None where there are none."""
+    tablespace = max((found.start() for found in _TABLESPACE.finditer(text)), default=-1)
+    return next((how[1] for how in _HOW.finditer(text) if how["file"] is None or how.start() < tablespace), None)
 
 
 def plain_name(name: str) -> str:

@@ -9,7 +9,7 @@ import orjson
 
 from kainite.capture.postgresql.replication_frames import format_lsn, parse_lsn
 from kainite.capture.postgresql.source_identity import SourceIdentity
-from kainite.capture.serving import BadRequestError
+from kainite.capture.serving import BadRequestError, no_offset
 
 _EXAMPLE: Final = '{"lsn":"0/1718490","number":0}'
 
@@ -38,8 +38,7 @@ class Offset:
             noted = None if source is None else SourceIdentity.from_json(source)
             return cls(parse_lsn(value["lsn"]), int(value["number"]), noted)
         except (AttributeError, KeyError, TypeError, ValueError):
-            text = orjson.dumps(value).decode()
-            raise BadRequestError(f"{text} is no offset of this extractor: begin with {_EXAMPLE}") from None
+            raise no_offset(value, _EXAMPLE) from None
 
     def as_json(self) -> dict[str, Any]:
         place: dict[str, Any] = {"lsn": format_lsn(self.lsn), "number": self.number}

@@ -53,6 +53,11 @@ def test_what_is_no_offset_is_refused(start: Any) -> None:
         start_in(orjson.dumps({"start": start}))
 
 
+def test_an_offset_of_many_levels_is_refused_too() -> None:
+    with pytest.raises(BadRequestError, match="begin with"):
+        start_in(b'{"start":' + b"[" * 300 + b"]" * 300 + b"}")
+
+
 @pytest.mark.parametrize("request_", [b"", b"{}", b"[]"])
 def test_what_is_no_request_is_refused(request_: bytes) -> None:
     with pytest.raises(BadRequestError, match="extractorOffsets=kainite"):

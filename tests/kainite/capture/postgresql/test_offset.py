@@ -17,7 +17,16 @@ def test_an_offset_comes_back_as_it_was_stored(source: SourceIdentity | None) ->
 
 
 @pytest.mark.parametrize(
-    "value", [None, 7, {}, {"lsn": "0/1"}, {"lsn": "x", "number": 1}, {"lsn": "0/1", "number": "x"}]
+    "value",
+    [
+        None,
+        7,
+        {},
+        {"lsn": "0/1"},
+        {"lsn": "x", "number": 1},
+        {"lsn": "0/1", "number": "x"},
+        orjson.loads("[" * 300 + "]" * 300),
+    ],
 )
 def test_what_is_no_offset_is_refused(value: object) -> None:
     with pytest.raises(SourceError, match=r"is no offset of this extractor|is no LSN"):
