@@ -57,7 +57,7 @@ $(STAMP): pyproject.toml hashes.txt | preflight
 	@$(BIN)/uv cache prune --quiet || true  # each build of pyspark would leave 1.4 GB behind
 	@touch $@
 
-peers: setup $(PEERS)/.set-up $(PEERS)/spark.jsa ## Set up what tests run against: Java KCL, Node.js children, a Kinesis double
+peers: setup $(PEERS)/.set-up $(PEERS)/.classes ## Set up what tests run against: Java KCL, Node.js children, a Kinesis double
 
 $(PEERS)/.set-up: tools/peers
 	@tools/peers $(BIN) $(PEERS)
@@ -66,8 +66,10 @@ $(PEERS)/.set-up: tools/peers
 demo: setup ## Run the whole way on embedded parts: make demo DEMO="--seconds 30 --kill"
 	$(BIN)/kainite demo $(DEMO)
 
-$(PEERS)/spark.jsa: tools/spark_classes.py $(STAMP) | $(PEERS)/.set-up
-	@$(BIN)/python tools/spark_classes.py $@
+# The tests start Spark's JVM some hundred times, each with half of the processor time where this archive is.
+$(PEERS)/.classes: $(STAMP) | $(PEERS)/.set-up
+	@tools/patiently "archiving Spark's classes" $(BIN)/python -m kainite_spark.driver.archive_classes
+	@touch $@
 
 test: peers ## Run all tests: make test TESTS="tests/kainite -k lease"
 	$(BIN)/pytest -n $(TEST_JOBS) --dist loadgroup $(TESTS)

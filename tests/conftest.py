@@ -17,12 +17,12 @@ import hypothesis
 import pytest
 
 from kainite.base.redaction import forget
+from kainite_demo.services import SHORT_LIVED_JVM
 from support.dynamodb_doubles import Double, Doubles
 from support.ended_runs import pytest_sessionstart
 from support.leftovers import pytest_collection_finish, pytest_runtest_logstart, pytest_runtest_teardown
 from support.long_first import pytest_collection_modifyitems
 from support.names import unique
-from support.spark_jvm import DRIVER_OPTIONS, LAUNCHER_OPTIONS
 
 __all__ = [
     "pytest_collection_finish",
@@ -39,8 +39,8 @@ os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 # Also those of `kainite apply` as a process: Spark's JVMs live too short for the second compiler, whose threads take
 # half of their processor time.
-os.environ.setdefault("SPARK_LAUNCHER_OPTS", LAUNCHER_OPTIONS)
-os.environ.setdefault("SPARK_SUBMIT_OPTS", DRIVER_OPTIONS)
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED_JVM)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED_JVM)
 
 # Hypothesis limits neither the time of an example nor that of making inputs: both limits would measure the machine. The
 # servers of other tests take its cores meanwhile, and in a fresh clone the first text that is made builds the tables of

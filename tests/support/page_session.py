@@ -31,7 +31,7 @@ from pathlib import Path
 
 import psutil
 
-from support.spark_jvm import DRIVER_OPTIONS, LAUNCHER_OPTIONS
+from kainite_demo.services import SHORT_LIVED_JVM
 
 LIMIT = 150.0
 PAUSE = 0.3
@@ -166,8 +166,8 @@ def page_session(programs: Path, more: Mapping[str, str] | None = None) -> Itera
             "PATH": f"{programs}:{os.environ['PATH']}",
             "HOME": str(folder.parent),
             "TMPDIR": str(folder.parent),
-            "SPARK_LAUNCHER_OPTS": LAUNCHER_OPTIONS,
-            "SPARK_SUBMIT_OPTS": DRIVER_OPTIONS,
+            "SPARK_LAUNCHER_OPTS": SHORT_LIVED_JVM,
+            "SPARK_SUBMIT_OPTS": SHORT_LIVED_JVM,
             **(more or {}),
         },
     )

@@ -22,7 +22,7 @@ def runtime() -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A Spark of one jar."""
+    """Makes a Spark of one jar."""
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     with zipfile.ZipFile(tmp_path / "spark" / "jars" / "a.jar", "w") as jar:
         jar.writestr("text", "some")

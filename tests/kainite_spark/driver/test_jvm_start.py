@@ -15,7 +15,7 @@ from kainite_spark.driver.jvm_start import JvmStart
 
 @pytest.fixture
 def spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Spark whose ``spark-submit`` notes its arguments, and ends."""
+    """Makes a Spark whose ``spark-submit`` notes its arguments, and ends."""
     (tmp_path / "bin").mkdir()
     script = tmp_path / "bin" / "spark-submit"
     script.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\nexit 1\n')
