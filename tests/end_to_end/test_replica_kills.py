@@ -1,9 +1,10 @@
 """SIGKILL of each process of a replica, at each step of ``load``, ``reload``, ``add`` and ``cutover``.
 
-All processes are those that a user runs: extractor, daemon and apply job as services, the command with its driver, JVM
-and Spark workers (:mod:`support.replica_processes`). A command that did not end well is started again until it has.
-Then ``kainite verify`` says that both sides are equal, the log has each unit once and committed, and each state of the
-target that was seen meanwhile is one that the source had. CI kills at some places; ``-m long`` everybody at each gate.
+All processes are those that a user runs: extractor, daemon and apply job as services, the command with its driver and
+the processes that copy, or with JVM and workers on Spark (:mod:`support.replica_processes`). A command that did not end
+well is started again until it has. Then ``kainite verify`` says that both sides are equal, the log has each unit once
+and committed, and each state of the target that was seen meanwhile is one that the source had. CI kills at some places;
+``-m long`` everybody at each gate.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from kainite.replicate.table_ledger import load_name
 from kainite.store.dynamodb import DynamoDBStore
 from support.live_replica import DRIFT, FILL, TABLES
 from support.postgresql_source import source
-from support.replica_processes import QUICK_SETTINGS, Gate, ReplicaProcesses, Victim, replica_processes
+from support.replica_processes import (
+    ON_SPARK,
+    PROCESSES,
+    QUICK_SETTINGS,
+    Gate,
+    ReplicaProcesses,
+    Victim,
+    replica_processes,
+)
 from support.replicas import Loading, run
 
 __all__ = ["source"]
@@ -53,8 +62,9 @@ class CommandKills:
     what: str
     _tables: Iterator[int] = field(default_factory=itertools.count)
 
-    def strike(self, gate: Gate, *victims: Victim) -> None:
+    def strike(self, gate: Gate, *victims: Victim, master: str = PROCESSES) -> None:
         """Kills some while the command stands at a gate, starts it again until it is done, and compares."""
+        self.replica.copy_by(master)
         words = self._spoilt()
         begun = self._generation(words)
         anew = _ANEW if self.what == "load" and begun else ()
@@ -126,9 +136,9 @@ def replica(
 
 
 SOME: Final = (
-    ("load", Gate.COPIED, (Victim.COMMAND_WORKERS, Victim.EXTRACTOR)),
-    ("reload", Gate.LIVE, (Victim.COMMAND_JVM, Victim.APPLY)),
-    ("cutover", Gate.CUT_OVER, (Victim.COMMAND, Victim.DAEMON)),
+    ("load", Gate.COPIED, (Victim.COMMAND_WORKERS, Victim.EXTRACTOR), PROCESSES),
+    ("reload", Gate.LIVE, (Victim.COMMAND_JVM, Victim.APPLY), ON_SPARK),
+    ("cutover", Gate.CUT_OVER, (Victim.COMMAND, Victim.DAEMON), PROCESSES),
 )
 
 
@@ -137,8 +147,8 @@ def test_processes_are_killed_at_some_steps(
     source: SourceSlot, postgres: str, dynamodb: Any, kinesis: Any, moto_endpoint: str, tmp_path: Path
 ) -> None:
     with replica(source, postgres, dynamodb, kinesis, moto_endpoint, tmp_path) as made:
-        for what, gate, victims in SOME:
-            CommandKills(made, what).strike(gate, *victims)
+        for what, gate, victims, master in SOME:
+            CommandKills(made, what).strike(gate, *victims, master=master)
 
 
 GATES: Final = {
@@ -147,7 +157,7 @@ GATES: Final = {
     "add": (Gate.BEGUN, Gate.PLANNED, Gate.COPIED, Gate.CATCHING_UP, Gate.LIVE, Gate.FOREIGN_KEY),
     "cutover": (Gate.CUT_OVER,),
 }
-_OF_SPARK: Final = (Victim.COMMAND_JVM, Victim.COMMAND_WORKERS)
+_MASTERS: Final = {Victim.COMMAND_JVM: (ON_SPARK,), Victim.COMMAND_WORKERS: (PROCESSES, ON_SPARK)}
 
 
 @pytest.mark.long
@@ -162,5 +172,7 @@ def test_everybody_is_killed_at_every_step(
         for gate, victim in itertools.product(GATES[what], Victim):
             if victim is Victim.COMMAND_WORKERS and gate is not Gate.COPIED:
                 continue  # there may be none
-            if what != "cutover" or victim not in _OF_SPARK:
-                kills.strike(gate, victim)
+            if what == "cutover" and victim in _MASTERS:
+                continue  # it copies nothing
+            for master in _MASTERS.get(victim, (PROCESSES,)):
+                kills.strike(gate, victim, master=master)

@@ -1,4 +1,4 @@
-"""``kainite replicate`` as a user runs it, with Spark; drivers and workers are killed."""
+"""``kainite replicate`` as a user runs it; drivers and the processes that copy are killed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,11 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
 from kainite.replicate.ends import ReplicaEnds
 from kainite.replicate.foreign_keys import take_off
-from kainite_spark.executor import worker_daemon
 from support.postgresql_source import source
 from support.replica import replica
+from support.replica_processes import ON_SPARK, PROCESSES
 from support.replicas import LOG, Loading, run
+from support.spark_family import is_worker
 from support.waiting import eventually
 
 __all__ = ["source"]
@@ -52,7 +53,7 @@ def file(source: SourceSlot, postgres: str, tmp_path: Path, kinesis: Any, moto_e
         "extractorName": f"{PROGRAM} --source {source.url!r} --slot {source.slot} --publication changes",
         "extractorMode": "cyclic", "extractorOffsets": "kainite", "extractorOffsetFile": "shop.offset",
         "unitsOfWork": "true", "uowOrder": "dense", "kinesisEndpoint": moto_endpoint, "regionName": "us-east-1",
-        "applyMaster": "local[2]", "logTableName": "log", "logPartition": "0",
+        "applyMaster": PROCESSES, "logTableName": "log", "logPartition": "0",
     }  # fmt: skip
     path = tmp_path / "shop.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
@@ -89,12 +90,7 @@ def waits(world: Loading) -> bool:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    found = []
-    for child in psutil.Process(process.pid).children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # one that has just ended
-            if worker_daemon.__name__ in child.cmdline():
-                found.append(child)
-    return found
+    return list(filter(is_worker, psutil.Process(process.pid).children(recursive=True)))
 
 
 def test_the_list_is_printed_with_marks_and_the_exit_code_tells(source: SourceSlot, file: Path) -> None:
@@ -137,9 +133,12 @@ def test_add_makes_the_foreign_keys_that_a_killed_driver_has_left_off(
 
 @pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("master", [PROCESSES, pytest.param(ON_SPARK, marks=pytest.mark.long)])
 def test_a_killed_driver_and_killed_workers_lose_and_double_nothing(
-    source: SourceSlot, postgres: str, file: Path
+    source: SourceSlot, postgres: str, file: Path, master: str
 ) -> None:
+    assert f"applyMaster={PROCESSES}\n" in file.read_text()
+    file.write_text(file.read_text().replace(PROCESSES, master))
     world = Loading(ReplicaEnds(source, postgres, LOG), 0)
     world.in_source(TABLES, FILL)
     world.in_target(TABLES.replace("DROP TABLE item, note;", ""))
@@ -154,7 +153,7 @@ def test_a_killed_driver_and_killed_workers_lose_and_double_nothing(
         before = world.found()
         with load(file) as second:
             eventually(lambda: world.found().generation > before.generation and waits(world), 240)
-            _, *workers = workers_of(second)
+            workers = workers_of(second)
             assert workers
             for worker in workers:
                 worker.kill()

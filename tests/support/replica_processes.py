@@ -1,7 +1,8 @@
 """A replica whose parts are the processes that a user runs; each may be killed at a chosen step of a command.
 
 ``kainite extract``, ``run`` and ``apply`` follow the source as services: one that has ended is started again, as a
-service manager does it. ``kainite replicate load``, ``add``, ``reload`` and ``cutover`` run on Spark beside them.
+service manager does it. ``kainite replicate load``, ``add``, ``reload`` and ``cutover`` run beside them, with processes
+of their own or on Spark (:meth:`ReplicaProcesses.copy_by`).
 
 A *gate* is a step of a command in the target: triggers on the ledger's tables wait there, in the command's transaction,
 as long as the gate is closed. So somebody can be killed while a command stands at exactly that step.
@@ -49,6 +50,12 @@ applyLeaseMillis = 2000
 logLeaseMillis = 2000
 """
 """What a settings file has beside the replica: the doubles of AWS, and short leases."""
+
+PROCESSES: Final = "local[2]"
+"""The master with which a load's steps run in processes of the command."""
+
+ON_SPARK: Final = "local[2,4]"
+"""One with which they run as tasks of Spark's."""
 
 _CLASS: Final = 20_261_123
 """What the gates' advisory locks have in common."""
@@ -130,6 +137,11 @@ class ReplicaProcesses:
         self.done("replicate", "init", "--write")
         run(self.world.ends.target, *ledger.CREATE, *table_ledger.CREATE, _FUNCTION, *_triggers())
         self.wanted = SERVICES
+
+    def copy_by(self, master: str) -> None:
+        """Lets the commands that begin from now on run with a master."""
+        text = self.file.read_text().replace(f"applyMaster = {PROCESSES}\n", f"applyMaster = {ON_SPARK}\n")
+        self.file.write_text(text if master == ON_SPARK else text.replace(ON_SPARK, PROCESSES))
 
     def attempt(self, *words: str) -> tuple[int, str]:
         """Has a command do its work; returns its exit code and what it printed last."""

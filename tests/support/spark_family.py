@@ -1,4 +1,4 @@
-"""The processes of a command on Spark: the driver, its JVM, and the Python workers that carry out tasks."""
+"""The processes of a command: the driver, its JVM where it has one, and the Python processes that carry out tasks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from contextlib import suppress
 
 import psutil
 
+from kainite_spark.driver import item_process
 from kainite_spark.executor import worker_daemon
 
 
 def is_worker(process: psutil.Process) -> bool:
     """Returns whether a process carries out tasks, or forks those that do."""
     with suppress(psutil.NoSuchProcess):
-        return worker_daemon.__name__ in process.cmdline()
+        return any(module.__name__ in process.cmdline() for module in (item_process, worker_daemon))
     return False
 
 

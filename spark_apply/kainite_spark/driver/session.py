@@ -90,6 +90,14 @@ def configuration(master: str, name: str) -> dict[str, str]:
     return {**settings, **(_LOCAL_CONFIGURATION if master.startswith("local") else {})}
 
 
+def local_parallelism(master: str) -> int | None:
+    """Returns how many tasks a master that is this process runs at once; None for any other, and for its own kinds."""
+    local = _LOCAL.fullmatch(master)
+    if local is None:
+        return None
+    return (os.cpu_count() or 1) if local[1] == "*" else max(int(local[1] or 1), 1)
+
+
 def unprotected(master: str, settings: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the protecting settings that a cluster lacks: its tasks hold the target's address and the AWS keys.
 
