@@ -189,6 +189,11 @@ def run_units(url: str, catalogue: Catalogue, units: Sequence[Unit], options: Ap
     target.prepare("0", catalogue)
     with psycopg.connect(url) as connection:
         connection.execute("TRUNCATE kainite_applied, kainite_fence")
+    return run_prepared(target, units, options)
+
+
+def run_prepared(target: Target, units: Sequence[Unit], options: ApplyOptions) -> float:
+    """Applies units to a target whose ledger is empty; returns seconds."""
     fence = Fence("0", 1, 0)
     target.raise_generation("0", 1)
     target.begin_micro_batch(fence)

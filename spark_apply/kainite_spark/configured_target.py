@@ -13,7 +13,7 @@ from kainite.log.contract import LogStore
 from kainite.replicate.findings import some_names
 from kainite.settings import Settings
 from kainite.settings.targets import has_one_job, is_atomic
-from kainite.uow.catalogue.several import catalogue_of
+from kainite.uow.catalogue.several import catalogue_of, is_own, own_tables
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
 from kainite_spark.driver.current_target import CurrentTarget
@@ -76,7 +76,8 @@ def ledger_of(configured: Settings) -> str:
 def tables_taken(configured: Settings, catalogue: Catalogue | None) -> LogTables:
     """Returns which tables of the target the log takes; raises CatalogueError for a shared one that is not there."""
     shared = configured.apply.shared_tables
-    return log_tables(configured.log.name, ledger_of(configured), catalogue or Catalogue({}), shared)
+    own = own_tables(configured, catalogue or Catalogue({}))
+    return log_tables(configured.log.name, ledger_of(configured), own, shared)
 
 
 def check_emptied(configured: Settings, catalogue: Catalogue, tables: Iterable[TableName]) -> None:
@@ -88,11 +89,18 @@ def check_emptied(configured: Settings, catalogue: Catalogue, tables: Iterable[T
         tables: schemas and names of those that are loaded.
 
     Raises:
-        CatalogueError: ``targetSharedTables`` names one.
+        CatalogueError: ``targetSharedTables`` names one, or ``targetTables`` does not.
     """
+    places = {f"{schema}.{name}": (schema, name) for schema, name in tables}
+    default = f"{catalogue.default_schema}."
+    if strange := [full for full in places if not is_own(configured, full, full.removeprefix(default))]:
+        raise CatalogueError(
+            f"{some_names(strange)} is not among the tables of targetTables, and may belong to another log: name it"
+            " there, or take it out of what the extractor reads"
+        )
     own = tables_taken(configured, catalogue).tables
     shared = {(table.schema, table.bare_name) for name, table in catalogue.tables.items() if name not in own}
-    if both := [".".join(place) for place in tables if place in shared]:
+    if both := [full for full, place in places.items() if place in shared]:
         raise CatalogueError(
             f"{some_names(both)} is named in targetSharedTables, and a load empties its tables: rows that other logs"
             " have written would be lost. Copy its rows by hand, and load without it"

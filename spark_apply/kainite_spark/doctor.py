@@ -78,7 +78,7 @@ def other_logs(taking: LogTables, taken: Mapping[str, str]) -> Iterator[DoctorFi
     try:
         taking.check({table: others[table] for table in taking.full_names if table in others})
     except CatalogueError as error:
-        yield wrong(_AREA, str(error), "target.NAME.tables, or targetSharedTables")
+        yield wrong(_AREA, str(error), "targetTables, or targetSharedTables")
     else:
         told = f"other logs write to it too: {some_names(sorted(set(others.values())))}"
         yield well(_AREA, f"{told}; none of them has a table of {taking.log}")

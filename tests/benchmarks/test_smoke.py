@@ -49,6 +49,12 @@ def test_both_extractors_give_all_transactions() -> None:
     assert [one["reader"] for one in found] == ["kainite-extract-postgresql", "kainite-extract-mysql"]
 
 
+@pytest.mark.timeout(240)
+def test_units_go_into_mariadb_and_into_postgresql() -> None:
+    found = measured("mariadb_apply.py", "--units", "30", "--rounds", "1")
+    assert found["rounds"].keys() == {"MariaDB", "by hand", "PostgreSQL"}
+
+
 def test_units_go_into_one_target_and_into_two() -> None:
     found = measured("two_targets.py", "--units", "20", "--rounds", "1")
     assert 0 < found["two targets, the slower job"] < found["two targets, both jobs"]

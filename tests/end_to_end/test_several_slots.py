@@ -47,13 +47,17 @@ LIMIT_S: Final = 240.0
 _LOG: Final = """
 logTableName = {application}-log
 logPartition = {name}
+targetTables = {name}
 """
 _FLEET: Final = """
 workerId = {worker}
 fleet = true
-fleetPingTimeoutMillis = 2500
+fleetPingTimeoutMillis = 6000
 fleetDutiesFile = duties.toml
 """
+
+_SETTINGS: Final = QUICK_SETTINGS.replace("2000", "6000")
+"""Leases outlast the start of ten processes at once, two JVMs among them, on two processors."""
 
 
 @dataclass
@@ -136,7 +140,7 @@ def slots(
             words = f"--source {source.url!r} --slot {made.slot} --publication {name}"
             text = text.replace(_options(text), words)
             log = _LOG.format(application=application, name=name)
-            file.write_text(text + log + QUICK_SETTINGS.format(endpoint=moto_endpoint, cores=1))
+            file.write_text(text + log + _SETTINGS.format(endpoint=moto_endpoint, cores=1))
             OffsetFile(tmp_path / f"{name}.offset", stream, ExtractOffsets.KAINITE).create(place)
         for worker in ("a", "b"):
             text = (tmp_path / "orders.properties").read_text() + _FLEET.format(worker=worker)

@@ -10,7 +10,8 @@ import pytest
 from kainite.base.errors import CatalogueError
 from kainite.settings import Settings, load
 from kainite.store.memory import MemoryStore
-from kainite_spark.configured_target import prepared_target
+from kainite.uow.catalogue.several import catalogue_of
+from kainite_spark.configured_target import check_emptied, prepared_target
 from support.stores import Database
 
 STOP = threading.Event()
@@ -54,6 +55,28 @@ def test_the_apply_job_of_another_log_is_refused(files: Files) -> None:
 def test_a_table_that_both_files_share_is_written_by_both(files: Files) -> None:
     begin(files.of("eu", "targetSharedTables=item"))
     begin(files.of("us", "targetSharedTables=item"))
+
+
+def test_logs_whose_files_name_their_own_tables_share_a_target(files: Files) -> None:
+    """Shows none of them takes, or is refused for, a table of the other one."""
+    files.database.run("CREATE TABLE visit (id bigint PRIMARY KEY)")
+    for log, table in (("eu", "item"), ("us", "visit"), ("eu", "item")):
+        begin(files.of(log, f"targetTables={table}"))
+    with pytest.raises(CatalogueError, match=r"item of the target is written by the log log/eu, and log/us would"):
+        begin(files.of("us", "targetTables=visit, it*"))
+
+
+def test_a_load_empties_no_table_that_the_file_does_not_name(tmp_path: Path, postgres: str) -> None:
+    files = Files(tmp_path, postgres)
+    files.database.run("CREATE TABLE item (id bigint PRIMARY KEY); CREATE TABLE visit (id bigint PRIMARY KEY)")
+    configured = files.of("eu", "targetTables=item")
+    catalogue = catalogue_of(files.of("eu"))
+    assert catalogue is not None
+    check_emptied(configured, catalogue, [("public", "item")])
+    with pytest.raises(CatalogueError, match=r"public\.visit is not among the tables of targetTables"):
+        check_emptied(configured, catalogue, [("public", "item"), ("public", "visit")])
+    with pytest.raises(CatalogueError, match=r"crm\.item is not among the tables of targetTables"):
+        check_emptied(configured, catalogue, [("crm", "item")])
 
 
 def test_a_table_that_comes_later_is_taken_and_one_of_another_log_is_not_used(files: Files) -> None:

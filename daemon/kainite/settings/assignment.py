@@ -45,7 +45,7 @@ class TableAssignment:
 
     def target_of(self, table: str) -> str | None:
         """Returns the name of the target that has a table; None where no target has it."""
-        found = [(len(pattern), name) for name, own in self.patterns for pattern in own if _fits(pattern, table)]
+        found = [(len(pattern), name) for name, own in self.patterns for pattern in own if fits(pattern, table)]
         if found:
             exact = next((name for name, own in self.patterns if table in own), None)
             return exact or max(found)[1]
@@ -84,5 +84,6 @@ def assignment_from(text: str | None) -> TableAssignment:
     return TableAssignment(tuple(found.items()))
 
 
-def _fits(pattern: str, table: str) -> bool:
+def fits(pattern: str, table: str) -> bool:
+    """Tells whether a pattern stands for a table: it is its name, or the beginning of its name and ``*``."""
     return pattern == table or (pattern.endswith(_ALL) and table.startswith(pattern.removesuffix(_ALL)))

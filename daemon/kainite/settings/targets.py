@@ -8,7 +8,7 @@ the environment nor the command line has a spelling for them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -82,6 +82,7 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
         of_targets: what is set for single targets.
         values: what is set for all.
     """
+    yield from _no_patterns("targetTables", values.get(("apply", "tables"), ()))
     commit = (DEFAULTS | values)["apply", "commit"]
     if not of_targets:
         if commit is not TargetCommit.EACH:
@@ -94,6 +95,7 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
     for place, key, own_key in (
         (("apply", "target"), "target", "target.NAME"),
         (("uow", "catalogue_file"), "catalogueFile", "target.NAME.catalogueFile"),
+        (("apply", "tables"), "targetTables", "target.NAME.tables"),
     ):
         if place in values:
             yield f"{key} and target.NAME: of several targets each has its own, {own_key}"
@@ -105,12 +107,19 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
             yield f"target.{name}.…: target.{name} is not set"
         elif kind_of(own["apply", "target"]).catalogue is None and ("uow", "catalogue_file") not in own:
             yield f"target.{name} cannot be asked for its tables: set target.{name}.catalogueFile"
-        for pattern in own.get(("", "tables"), ()) or ("",):
-            if pattern and not _PATTERN.fullmatch(pattern):
-                yield f"target.{name}.tables: {pattern!r} is neither a table's name nor the beginning of names and *"
+        patterns: tuple[str, ...] = own.get(("", "tables"), ())
+        yield from _no_patterns(f"target.{name}.tables", patterns)
+        for pattern in patterns or ("",):
             if (other := owners.setdefault(pattern, name)) != name:
                 what = f"{pattern} is of target.{other}, too" if pattern else f"target.{other} has no tables either"
                 yield f"target.{name}.tables: {what}; one target at most takes all other tables"
+
+
+def _no_patterns(key: str, patterns: Iterable[str]) -> Iterator[str]:
+    """Yields which patterns stand for no tables."""
+    for pattern in patterns:
+        if not _PATTERN.fullmatch(pattern):
+            yield f"{key}: {pattern!r} is neither a table's name nor the beginning of names and *"
 
 
 def _unable(of_targets: Mapping[str, Values], commit: TargetCommit) -> Iterator[str]:

@@ -11,6 +11,7 @@ from kainite.replicate.ends import LoadEnds, is_mariadb
 from kainite.replicate.findings import CheckFinding, fine, warning, wrong
 from kainite.replicate.preparation import target_catalogue
 from kainite.settings import Settings, TargetTriggers
+from kainite.uow.catalogue.several import own_tables
 from kainite_spark.targets.hooks import HookPolicy
 from kainite_spark.targets.opening import open_hooks
 
@@ -23,7 +24,7 @@ def look_at_hooks(configured: Settings, ends: LoadEnds) -> Iterator[CheckFinding
     Raises:
         CatalogueError: ``targetTriggerTables`` names a table that is not there.
     """
-    catalogue = target_catalogue(configured, ends)
+    catalogue = own_tables(configured, target_catalogue(configured, ends))
     opened = open_hooks(ends.target, catalogue, configured.apply)
     assert opened is not None, "both kinds have triggers to look at"
     try:

@@ -68,7 +68,7 @@ def log_tables(log: str, log_partition: str, catalogue: Catalogue, shared: Colle
         CatalogueError: there is no table of a shared name.
     """
     left_out = {_shared(catalogue, name).name for name in shared}
-    own = {name: _full_name(table) for name, table in catalogue.tables.items() if name not in left_out}
+    own = {name: table.full_name for name, table in catalogue.tables.items() if name not in left_out}
     return LogTables(log, log_partition, own)
 
 
@@ -79,17 +79,12 @@ def _shared(catalogue: Catalogue, name: str) -> Table:
     return table
 
 
-def _full_name(table: Table) -> str:
-    """Returns a name that does not depend on which schema is the default one of whoever reads the catalogue."""
-    return f"{table.schema}.{table.bare_name}" if table.schema else table.bare_name
-
-
 def _refusal(log: str, others: Mapping[str, str]) -> str:
     table, other = min(others.items())
     more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
     return (
         f"table {table}{more} of the target is written by the log {other}, and {log} would write it too: nothing orders"
-        " the units of two logs. Name the tables of each log in its own file (target.NAME and target.NAME.tables), or"
-        f" in targetSharedTables of both if they write different rows of it. Where {other} is over for good:"
-        f" DELETE FROM kainite_log_table WHERE log = '{other}'"
+        " the units of two logs. Name the tables of each log in its own file (targetTables; of several targets"
+        " target.NAME.tables), or in targetSharedTables of both if they write different rows of it."
+        f" Where {other} is over for good: DELETE FROM kainite_log_table WHERE log = '{other}'"
     )

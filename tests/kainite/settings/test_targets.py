@@ -47,6 +47,10 @@ def test_one_target_is_as_ever(tmp_path: Path) -> None:
     [
         ("target = sqlite:///one.db", "target and target.NAME: of several targets each has its own"),
         ("catalogueFile = c.json", "catalogueFile and target.NAME: of several targets each has its own"),
+        (
+            "targetTables = visit",
+            "targetTables and target.NAME: of several targets each has its own",
+        ),
         ("uowIsolation = relaxed", "target.NAME needs uowIsolation=serialize"),
         ("target.erp.tables = a", "target.erp is not set"),
         ("target.erp = sqlite:///erp.db", "target.shop has no tables either"),
@@ -59,6 +63,12 @@ def test_one_target_is_as_ever(tmp_path: Path) -> None:
 def test_what_contradicts_itself_is_refused(tmp_path: Path, line: str, said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         read(tmp_path, *TWO, line)
+
+
+def test_tables_of_one_target_are_named_by_patterns(tmp_path: Path) -> None:
+    assert read(tmp_path, "target = sqlite:///a.db", "targetTables = a, b.*").apply.tables == ("a", "b.*")
+    with pytest.raises(SettingsError, match=r"targetTables: 'a\*b' is neither a table's name nor the beginning"):
+        read(tmp_path, "target = sqlite:///a.db", "targetTables = a*b")
 
 
 def test_a_target_is_named_where_there_are_several(tmp_path: Path) -> None:

@@ -70,6 +70,16 @@ class ApplySettings:
         default=(),
         otherwise="the connection's own",
     )
+    tables: tuple[str, ...] = own(
+        "targetTables",
+        names(),
+        Reload.RESTART,
+        "The tables of the target that this log writes, where others belong to another log or to nobody; `crm.*` is "
+        "each table whose name begins so. A unit of any other table fails (docs/scale.md). Of several targets: "
+        "`target.NAME.tables`.",
+        default=(),
+        otherwise="all tables",
+    )
     on_failure: OnFailure = own(
         "onUowFailure",
         choice(OnFailure),

@@ -1,4 +1,4 @@
-"""Loads the catalogue of an application: of its target, or of all its targets together.
+"""Loads the catalogue of an application: of its target, or of all its targets together; each with the log's tables.
 
 In the catalogue of several targets a table stands under the name by which its own target lists it, and no two targets
 have one name, because a name belongs to one target. So what a unit touches has names and signatures that no two targets
@@ -7,10 +7,11 @@ share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from kainite.base.errors import CatalogueError
-from kainite.settings.assignment import TableAssignment
+from kainite.settings.assignment import TableAssignment, fits
 from kainite.settings.settings import Settings
 from kainite.settings.targets import assignment_of, of_target
 from kainite.uow.catalogue import load
@@ -31,7 +32,8 @@ def catalogue_of(settings: Settings) -> Catalogue | None:
     """
     targets = assignment_of(settings.of_targets)
     if not targets:
-        return load.load_catalogue(settings.uow.catalogue_file, settings.apply.target, settings.apply.schemas)
+        found = load.load_catalogue(settings.uow.catalogue_file, settings.apply.target, settings.apply.schemas)
+        return _closed(own_tables(settings, found), "targetTables") if found and settings.apply.tables else found
     if settings.target_name:
         return _of_one(settings, targets)
     return merged(_of_one(of_target(settings, name), targets) for name in targets.names)
@@ -45,6 +47,30 @@ def merged(catalogues: Iterable[Catalogue]) -> Catalogue:
     return Catalogue(tables, schemas[0] if schemas else None, tuple(schemas[1:]))
 
 
+def own_tables(settings: Settings, catalogue: Catalogue) -> Catalogue:
+    """Returns the tables that the log of the settings writes: those that ``targetTables`` names, or all.
+
+    Args:
+        settings: the settings of one target.
+        catalogue: the target's tables.
+    """
+    if not settings.apply.tables:
+        return catalogue
+    tables = {name: table for name, table in catalogue.tables.items() if is_own(settings, name, table.full_name)}
+    return replace(catalogue, tables=tables)
+
+
+def is_own(settings: Settings, *names: str) -> bool:
+    """Tells whether the log of the settings writes a table.
+
+    Args:
+        settings: the settings of one target.
+        names: the table's name in deltas, and that with its schema.
+    """
+    patterns = settings.apply.tables
+    return not patterns or any(fits(pattern, name) for pattern in patterns for name in names)
+
+
 def only(catalogue: Catalogue, targets: TableAssignment, target: str) -> Catalogue:
     """Returns the tables of a catalogue that belong to a target.
 
@@ -52,13 +78,22 @@ def only(catalogue: Catalogue, targets: TableAssignment, target: str) -> Catalog
         CatalogueError: a table references one that belongs to another target, or to none.
     """
     tables = {name: table for name, table in catalogue.tables.items() if targets.target_of(name) == target}
-    for name, table in tables.items():
-        if (parent := _foreign(table, tables)) is not None:
+    return _closed(Catalogue(tables, catalogue.default_schema), f"target.{target}.tables")
+
+
+def _closed(catalogue: Catalogue, key: str) -> Catalogue:
+    """Returns the catalogue, all of whose foreign keys stay in it.
+
+    Raises:
+        CatalogueError: one leaves it; the message names the key of the settings that assigns the tables.
+    """
+    for name, table in catalogue.tables.items():
+        if (parent := _foreign(table, catalogue.tables)) is not None:
             raise CatalogueError(
-                f"table {name} belongs to target.{target} and references {parent}, which does not: a foreign key"
-                f" cannot leave its target; assign both (target.{target}.tables)"
+                f"table {name} is among those of {key} and references {parent}, which is not: a foreign key cannot"
+                f" leave the tables of its log, or of its target; name both in {key}"
             )
-    return Catalogue(tables, catalogue.default_schema)
+    return catalogue
 
 
 def _of_one(settings: Settings, targets: TableAssignment) -> Catalogue:
@@ -67,5 +102,5 @@ def _of_one(settings: Settings, targets: TableAssignment) -> Catalogue:
     return only(found, targets, settings.target_name)
 
 
-def _foreign(table: Table, tables: dict[str, Table]) -> str | None:
+def _foreign(table: Table, tables: Mapping[str, Table]) -> str | None:
     return next((key.parent for key in table.foreign_keys if key.parent not in tables), None)

@@ -125,6 +125,11 @@ class Table:
         """Returns the table's name without its schema."""
         return self.name.removeprefix(f"{self.schema}.") if self.schema else self.name
 
+    @property
+    def full_name(self) -> str:
+        """Returns a name that does not depend on which schema is the default one of whoever reads the catalogue."""
+        return f"{self.schema}.{self.bare_name}" if self.schema else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:

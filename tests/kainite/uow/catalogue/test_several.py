@@ -14,7 +14,7 @@ from kainite.settings import load
 from kainite.settings.assignment import TableAssignment
 from kainite.settings.targets import of_target
 from kainite.uow.admission import Admission
-from kainite.uow.catalogue.several import catalogue_of, merged, only
+from kainite.uow.catalogue.several import catalogue_of, merged, only, own_tables
 from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
 from kainite.uow.signing import Signing
 
@@ -56,20 +56,20 @@ def test_a_foreign_key_cannot_leave_its_target() -> None:
     child = Table("child", None, {}, foreign_keys=(ForeignKey("k", ("a",), "parent", ("id",)),))
     catalogue = Catalogue({"child": child, "parent": Table("parent", None, {})})
     targets = TableAssignment((("a", ()), ("b", ("parent",))))
-    with pytest.raises(CatalogueError, match=r"child belongs to target\.a and references parent, which does not"):
+    with pytest.raises(CatalogueError, match=r"child is among those of target\.a\.tables and references parent"):
         only(catalogue, targets, "a")
     assert set(only(catalogue, TableAssignment((("a", ()),)), "a").tables) == {"child", "parent"}
 
 
 def test_a_unit_with_a_table_that_is_not_the_log_s_own_does_not_fit(tmp_path: Path) -> None:
-    """Shows how several logs keep to their own tables of one database: each file names its target with its tables."""
+    """Shows how several logs keep to their own tables of one database: each file names its own."""
     made(tmp_path / "a.db", "CREATE TABLE item (id integer PRIMARY KEY); CREATE TABLE visit (id integer PRIMARY KEY);")
     misfits: dict[str, list[str]] = {}
     for own, other in (("item", "visit"), ("visit", "item")):
         path = tmp_path / f"{own}.properties"
         path.write_text(
-            f"applicationName = {own}s\nstreamName = s\nexecutableName = e\ntarget.shop = sqlite:///a.db\n"
-            f"target.shop.tables = {own}\n"
+            f"applicationName = {own}s\nstreamName = s\nexecutableName = e\ntarget = sqlite:///a.db\n"
+            f"targetTables = {own}\n"
         )
         admission = Admission(Signing(catalogue_of(load(path))))
         for uow, table in (("T-own", own), ("T-other", other)):
@@ -82,8 +82,22 @@ def test_a_unit_with_a_table_that_is_not_the_log_s_own_does_not_fit(tmp_path: Pa
     }
 
 
-def test_a_foreign_key_cannot_lead_to_a_table_of_another_log() -> None:
-    child = Table("child", None, {}, foreign_keys=(ForeignKey("k", ("a",), "parent", ("id",)),))
-    catalogue = Catalogue({"child": child, "parent": Table("parent", None, {})})
-    with pytest.raises(CatalogueError, match=r"child belongs to target\.shop and references parent, which does not"):
-        only(catalogue, TableAssignment((("shop", ("child",)),)), "shop")
+def test_a_foreign_key_cannot_lead_to_a_table_of_another_log(tmp_path: Path) -> None:
+    made(
+        tmp_path / "a.db",
+        "CREATE TABLE item (id integer PRIMARY KEY); CREATE TABLE part (id integer PRIMARY KEY REFERENCES item (id));",
+    )
+    path = tmp_path / "app.properties"
+    path.write_text(
+        "applicationName = app\nstreamName = s\nexecutableName = e\ntarget = sqlite:///a.db\ntargetTables = par*\n"
+    )
+    with pytest.raises(CatalogueError, match=r"part is among those of targetTables and references item, which is not"):
+        catalogue_of(load(path))
+
+
+@pytest.mark.parametrize("pattern", ["orders", "public.orders", "pub*", "ord*"])
+def test_a_table_is_named_as_in_deltas_or_with_its_schema(tmp_path: Path, pattern: str) -> None:
+    tables = {"orders": Table("orders", "public", {}), "crm.item": Table("crm.item", "crm", {})}
+    (tmp_path / "app.properties").write_text(f"applicationName = app\ntargetTables = {pattern}\n")
+    settings = load(tmp_path / "app.properties", needs=())
+    assert list(own_tables(settings, Catalogue(tables, "public")).tables) == ["orders"]
