@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
 from kainite.base.errors import DemoError
 from kainite_demo import services
 from kainite_demo.postgres_server import postgres, programs
@@ -28,6 +30,8 @@ def serve(file: Path) -> None:
     """
     if file.exists():
         raise DemoError(f"{file} is there already: servers that run were started with it, or it is another file")
+    if not file.parent.is_dir():
+        raise DemoError(f"cannot write {file}: there is no folder {file.parent}")
     with _folder() as folder, _servers(folder) as variables:
         try:
             _write(file, variables)
@@ -36,10 +40,19 @@ def serve(file: Path) -> None:
             file.unlink(missing_ok=True)
 
 
+def _sourced(file: Path) -> str:
+    """Returns the file as a shell's ``.`` takes it: a name without a slash is looked for on the PATH."""
+    return str(file) if "/" in str(file) else f"./{file}"
+
+
 def _write(file: Path, variables: Mapping[str, str]) -> None:
     whole = file.with_name(f"{file.name}.new")
     try:
         whole.write_text("".join(f"export {name}={value}\n" for name, value in variables.items()), encoding="utf-8")
+        # Before the file is there: whoever waits for it finds the line printed, and not in between its own.
+        click.echo(
+            f"kainite: the servers run until Ctrl-C; in another terminal: . {shlex.quote(_sourced(file))}", err=True
+        )
         whole.replace(file)
     except OSError as error:
         raise DemoError(f"cannot write {file}: {error.strerror}") from error

@@ -178,7 +178,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
         publishing(configured, health.report) as meter,
         watching(asking(configured), health, meter, giving_up(configured)),
         spark_starting(apply.master, name, stop, apply.python) as spark,  # while the target and the log are looked at
-        prepared_target(configured, store, stop) as (target, current),
+        prepared_target(configured, store, stop) as (target, current, tables),
     ):
         at_the_start(store.create, stop, "the log's table")
         owner = f"apply:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -199,7 +199,7 @@ def _run(configured: Settings, stop: threading.Event, *, once: bool, adopts: boo
             with _fed(configured, store, owner, health, meter, once=once) as feed:
                 environment = ApplyEnvironment(
                     configured.apply, store, configured.log.partition, owner, target, runner, ledger, current, meter,
-                    health, feed, adopts, stops, configured.target_name,
+                    health, feed, adopts, stops, configured.target_name, tables,
                 )  # fmt: skip
                 job = ApplyJob(environment, stop, watch)
                 keep_what_is_loaded()

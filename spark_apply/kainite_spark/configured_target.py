@@ -33,8 +33,8 @@ if TYPE_CHECKING:  # whose module needs PostgreSQL's driver
 @contextlib.contextmanager
 def prepared_target(
     configured: Settings, store: LogStore, stop: threading.Event
-) -> Iterator[tuple[Target, CurrentTarget]]:
-    """Gives the target, prepared, and what opens it anew; closes all at the end."""
+) -> Iterator[tuple[Target, CurrentTarget, LogTables]]:
+    """Gives the target, prepared, what opens it anew, and the tables that are taken; closes all at the end."""
     load = partial(catalogue_of, configured)
     catalogue = at_the_start(load, stop, "the target, for its tables")
     with contextlib.ExitStack() as opened:
@@ -53,8 +53,9 @@ def prepared_target(
 
         target = opening(catalogue)
         unless_stopped(lambda: target.prepare(ledger_of(configured), catalogue or Catalogue({})), stop, "the target")
-        unless_stopped(lambda: target.take_tables(tables_taken(configured, catalogue)), stop, "the target")
-        yield target, CurrentTarget(load, taking, catalogue)
+        tables = tables_taken(configured, catalogue)
+        unless_stopped(lambda: target.take_tables(tables), stop, "the target")
+        yield target, CurrentTarget(load, taking, catalogue), tables
 
 
 def target_of(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:
@@ -74,9 +75,14 @@ def ledger_of(configured: Settings) -> str:
 
 
 def tables_taken(configured: Settings, catalogue: Catalogue | None) -> LogTables:
-    """Returns which tables of the target the log takes; raises CatalogueError for a shared one that is not there."""
-    shared = configured.apply.shared_tables
+    """Returns which tables of the target the log takes.
+
+    Raises:
+        CatalogueError: a shared one is not there; of several targets, another one may have it.
+    """
     own = own_tables(configured, catalogue or Catalogue({}))
+    names = configured.apply.shared_tables
+    shared = [name for name in names if own.find(name)] if configured.target_name else names
     return log_tables(configured.log.name, ledger_of(configured), own, shared)
 
 

@@ -23,7 +23,7 @@ from kainite.replicate.ends import LoadEnds, is_mariadb
 from kainite.replicate.findings import CheckFinding, fine, is_ready, some_names, warning, wrong
 from kainite.replicate.ledger import LoadState
 from kainite.replicate.load_target import driven_ledger, load_in, load_session, status_in
-from kainite.replicate.mariadb_load_ledger import mariadb_session
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.source_triggers import lacking_triggers, look_at_triggers
 from kainite.settings import Settings, UowOrder

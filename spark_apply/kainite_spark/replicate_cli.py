@@ -21,6 +21,7 @@ from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.errors import SparkUnavailableError
 from kainite.base.log_thread import log_in_thread
+from kainite.cli.lazy_group import ListedGroup
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json, stdout
 from kainite.replicate import preparation
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from kainite.replicate.load_target import LoadSession
 
 
-@click.group()
+@click.group(cls=ListedGroup)
 def replicate() -> None:
     """Makes a replica of an existing PostgreSQL or MariaDB database, and tells how far it is.
 

@@ -123,7 +123,6 @@ EVENTS = (
     "DELETE FROM event WHERE id % 7 = 0",
     "INSERT INTO event_rest VALUES (500, '2026-08-01', 'into the partition')",
 )
-ORDERED_BEHIND = "CREATE TABLE event_{0} (LIKE event INCLUDING ALL)"
 
 
 @pytest.mark.parametrize("by_root", [False, True])

@@ -36,7 +36,8 @@ def shell(folder: Path, commands: str) -> str:
 
 def test_the_servers_answer_once_the_file_is_there_and_leave_nothing(folder: Path) -> None:
     command = [sys.executable, "-m", "kainite", "demo", "--servers", "servers.env"]
-    with subprocess.Popen(command, cwd=folder, env={"PATH": "/usr/bin:/bin", "TMPDIR": str(folder)}) as servers:
+    environment = {"PATH": "/usr/bin:/bin", "TMPDIR": str(folder)}
+    with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as servers:
         try:
             eventually(lambda: (folder / "servers.env").exists() or servers.poll() is not None, limit=LIMIT)
             assert shell(folder, 'psql "$SOURCE" -Atc "SHOW wal_level"') == "logical\n"
@@ -45,8 +46,16 @@ def test_the_servers_answer_once_the_file_is_there_and_leave_nothing(folder: Pat
             assert shell(folder, f'{sys.executable} -c "{streams}"') == "[]\n"
         finally:
             servers.terminate()
-        servers.wait(LIMIT)
+        _, said = servers.communicate(timeout=LIMIT)
+    assert said.startswith("kainite: the servers run until Ctrl-C; in another terminal: . ./servers.env\n")
     assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_told_before_a_server_starts(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["demo", "--servers", str(tmp_path / "none/servers.env")])
+
+    assert result.exit_code == 1
+    assert f"there is no folder {tmp_path / 'none'}" in result.stderr
 
 
 def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:

@@ -21,13 +21,13 @@ from kainite.log.format.deltas import read_deltas
 from kainite.processors.crc32c import crc32c
 from kainite.processors.frame import Record
 from kainite.processors.pieces import Ahead, Found, PieceSearch, SplitImage
-from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
 from kainite.uow.delta import Delta, UnitEnd, parse_delta
 from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
 from kainite_processors.aurora_dsql import expected
+from support.admitted_deltas import admitted
 from support.names import unique
 from support.processor_child import Child, command_of
 
@@ -267,13 +267,6 @@ def test_changes_of_what_no_file_knows_are_applied_as_if_it_had_been_known(
 
 def _without_before(item: bytes) -> dict[str, Any]:
     return {name: value for name, value in orjson.loads(item).items() if name != "before"}
-
-
-def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:
-    """Returns what the daemon makes of the emitted lines."""
-    admission = Admission(Signing(None))
-    admission.feed(json.dumps({"action": "emit", "deltas": emitted}).encode())
-    return admission.take("anonymous")
 
 
 def deltas_of(fragment: Fragment) -> list[Delta]:

@@ -16,12 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kainite.uow.admission import Admission
 from kainite.uow.catalogue.file import write_catalogue
 from kainite.uow.catalogue.tables import Catalogue, Column, Table, TypeFamily
 from kainite.uow.delta import UnitEnd, parse_delta
-from kainite.uow.fragment import Fragment
 from kainite.uow.signing import Signing
+from support.admitted_deltas import admitted
 from support.processor_child import LIMIT, Child
 
 JANE = {"age": 31, "attributes": '{"baz": "qux"}', "id": 46, "name": "Jane"}
@@ -214,13 +213,6 @@ def test_changes_of_a_table_that_no_file_knows_are_applied_as_if_it_had_been_kno
 
 def _deltas(emitted: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [item for item in emitted if "end" not in item]
-
-
-def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:
-    """Returns what the daemon makes of the emitted lines."""
-    admission = Admission(Signing(None))
-    admission.feed(json.dumps({"action": "emit", "deltas": emitted}).encode())
-    return admission.take("anonymous")
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kainite.uow.admission import Admission
 from kainite.uow.delta import UnitEnd, parse_delta
-from kainite.uow.fragment import Fragment
-from kainite.uow.signing import Signing
+from support.admitted_deltas import admitted
 from support.processor_child import LIMIT, Child
 
 SOURCE = {
@@ -225,13 +223,6 @@ def test_the_text_of_a_json_column_stays_as_it_is_where_events_come_without_sche
     before, after = {"id": 1, "doc": "[1]"}, {"id": 1, "doc": '{ "a": 1.2345678901234567890 }', "note": "[2]"}
     (delta,) = child.keyed(('{"id":1}', change("u", before, after)))
     assert (delta["row"], delta["before"]) == ({"doc": after["doc"], "note": "[2]"}, before)
-
-
-def admitted(emitted: list[dict[str, Any]]) -> tuple[Fragment, ...]:
-    """Returns what the daemon makes of the emitted lines."""
-    admission = Admission(Signing(None))
-    admission.feed(json.dumps({"action": "emit", "deltas": emitted}).encode())
-    return admission.take("anonymous")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from kainite.base.errors import CatalogueError
 from kainite.settings import Settings, load
+from kainite.settings.targets import of_target
 from kainite.store.memory import MemoryStore
 from kainite.uow.catalogue.several import catalogue_of
 from kainite_spark.configured_target import check_emptied, prepared_target
@@ -57,6 +58,20 @@ def test_a_table_that_both_files_share_is_written_by_both(files: Files) -> None:
     begin(files.of("us", "targetSharedTables=item"))
 
 
+def test_of_several_targets_one_has_the_shared_table_and_the_jobs_of_both_begin(files: Files, tmp_path: Path) -> None:
+    files.database.run("CREATE TABLE own (id bigint PRIMARY KEY)")
+    url = files.database.url
+    for partition in ("eu", "us"):
+        path = tmp_path / "several.properties"
+        path.write_text(
+            f"applicationName=app\nregionName=us-east-1\nlogTableName=log\nlogPartition={partition}\n"
+            f"target.shop={url}\ntarget.shop.tables=item\n"
+            f"target.crm={url}\ntarget.crm.tables={'own' if partition == 'eu' else 'no*'}\ntargetSharedTables=item\n"
+        )
+        begin(of_target(load(path, needs=()), "shop"))
+        begin(of_target(load(path, needs=()), "crm"))
+
+
 def test_logs_whose_files_name_their_own_tables_share_a_target(files: Files) -> None:
     """Shows none of them takes, or is refused for, a table of the other one."""
     files.database.run("CREATE TABLE visit (id bigint PRIMARY KEY)")
@@ -80,7 +95,7 @@ def test_a_load_empties_no_table_that_the_file_does_not_name(tmp_path: Path, pos
 
 
 def test_a_table_that_comes_later_is_taken_and_one_of_another_log_is_not_used(files: Files) -> None:
-    with prepared_target(files.of("eu"), MemoryStore(), STOP) as (_, current):
+    with prepared_target(files.of("eu"), MemoryStore(), STOP) as (_, current, _):
         files.database.run("CREATE TABLE later (id bigint PRIMARY KEY)")
         assert current.read_again(STOP) is not None
         with pytest.raises(CatalogueError, match="later"):

@@ -19,7 +19,8 @@ from kainite.capture.mysql.command import PROGRAM as OF_MARIADB
 from kainite.capture.postgresql.command import PROGRAM as OF_POSTGRESQL
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.cli.main import main
-from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
+from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.store.dynamodb import DynamoDBStore
 from kainite.targets.mariadb.rows import rows_if_there, rows_of
 from kainite_spark.targets.mariadb import ledger as of_the_apply_job

@@ -18,7 +18,8 @@ from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import is_mariadb
-from kainite.replicate.load_ledger import FoundLoad, found_load
+from kainite.replicate.found_load import FoundLoad
+from kainite.replicate.load_ledger import found_load
 from kainite.replicate.status import ReplicaStatus, status_of
 from kainite.settings import ApplySettings, ExtractOffsets
 from kainite.store.memory import MemoryStore

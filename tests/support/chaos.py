@@ -156,6 +156,9 @@ class MortalTarget:
     def take_tables(self, taking: LogTables) -> None:
         self.inner.take_tables(taking)
 
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        self.fate.effect("give_up_tables", lambda: self.inner.give_up_tables(fence, taking, mark))
+
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self.fate.effect("raise_generation", lambda: self.inner.raise_generation(log_partition, generation, mark))
 

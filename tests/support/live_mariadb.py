@@ -16,9 +16,10 @@ from kainite.capture.truncate import OnTruncate
 from kainite.extract.offsets.offset_file import OffsetFile
 from kainite.extract.offsets.place import Place
 from kainite.replicate.binlog_ends import BinlogEnds
-from kainite.replicate.load_ledger import FoundLoad
-from kainite.replicate.mariadb_load_ledger import found_mariadb_load, mariadb_session
+from kainite.replicate.found_load import FoundLoad
+from kainite.replicate.mariadb_load_ledger import found_mariadb_load
 from kainite.replicate.mariadb_status import mariadb_status
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.replicate.status import ReplicaStatus
 from kainite.replicate.table_load import OwnLoad
 from kainite.settings import ExtractOffsets

@@ -26,6 +26,7 @@ from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_of, outcomes_partition
+from kainite.log.state.snapshot_sections import manifest
 from kainite.log.state.target_parts import through_of
 from kainite.owner.correcting import correct
 from kainite.owner.mount import mount, new_token
@@ -173,7 +174,7 @@ class MainLog:
         journal = Journal(self.state, epoch_ms())
         since, part = self.state.next_id, snapshot.dump(self.state)
         journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT_PART), data=part)
-        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT, since), data=snapshot.manifest([since]))
+        journal.write(EntryKind.CONTROL, ControlMeta(SNAPSHOT, since), data=manifest([since]))
         self._put(journal.entries)
         self._mount.renew(snapshot=self.state.snapshot_id)
         self.truncate(min(self.state.snapshot_id, needed(self.state)))

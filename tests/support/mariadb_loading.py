@@ -17,9 +17,10 @@ from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.capture.truncate import OnTruncate
 from kainite.replicate.ends import LoadEnds, ReplicaEnds
-from kainite.replicate.load_ledger import FoundLoad
-from kainite.replicate.mariadb_load_ledger import found_mariadb_load, mariadb_session
+from kainite.replicate.found_load import FoundLoad
+from kainite.replicate.mariadb_load_ledger import found_mariadb_load
 from kainite.replicate.mariadb_status import mariadb_status
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.replicate.status import ReplicaStatus
 from kainite.settings import ApplySettings
 from kainite.store.memory import MemoryStore

@@ -118,3 +118,18 @@ class Extraction:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def told(records: list[bytes]) -> list[dict[str, Any]]:
+    """Returns records as they are read."""
+    return [orjson.loads(record) for record in records]
+
+
+def keys(records: list[bytes]) -> list[tuple[Any, ...]]:
+    """Returns number, operation and key of each change, and ``end`` and count of each end."""
+    return [
+        (one["number"], "end", one["count"])
+        if one.get("end")
+        else (one["number"], one.get("operation", "refused"), one.get("key", {}).get("id"))
+        for one in told(records)
+    ]

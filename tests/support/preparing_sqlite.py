@@ -56,6 +56,10 @@ class PreparingSqlite:
     def take_tables(self, taking: LogTables) -> None:
         self.inner.take_tables(taking)
 
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        self.unlocked(TargetUnavailableError)
+        self.inner.give_up_tables(fence, taking, mark)
+
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self.unlocked(TargetUnavailableError)
         self.inner.raise_generation(log_partition, generation, mark)

@@ -15,7 +15,8 @@ import psycopg
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.replicate.ends import ReplicaEnds
-from kainite.replicate.load_ledger import FoundLoad, found_load
+from kainite.replicate.found_load import FoundLoad
+from kainite.replicate.load_ledger import found_load
 from kainite.replicate.status import ReplicaStatus, status_of
 from kainite.settings import ApplySettings
 from kainite.targets.postgresql.catalogue import reading_unfinished

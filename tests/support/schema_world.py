@@ -27,6 +27,7 @@ from kainite.worker.units_of_work import UnitsOfWork
 from kainite_spark.driver.current_target import CurrentTarget
 from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job import ApplyJob
+from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opening import open_target
 from support.inline_runner import InlineRunner
 from support.next_append import append_next
@@ -63,9 +64,9 @@ class SchemaWorld:
         target = open_target(database.url, catalogue)
         target.prepare("log/0", catalogue)
         self._runner = InlineRunner(self.store, "0", target)
-        self._current = CurrentTarget(
-            self.load, lambda found: open_target(database.url, found), catalogue, interval=0.0
-        )
+        self.trouble: list[Exception] = []
+        """What happens when the apply job opens the target anew, each once."""
+        self._current = CurrentTarget(self.load, self._opened, catalogue, interval=0.0)
         self._current.tell(self._retarget)
         self._units: UnitsOfWork | None = None
 
@@ -73,6 +74,11 @@ class SchemaWorld:
         found = reflect(self.database.url)
         tables = {name: table for name, table in found.tables.items() if name not in self.missing}
         return Catalogue(tables, found.default_schema)
+
+    def _opened(self, catalogue: Catalogue | None) -> Target:
+        if self.trouble:
+            raise self.trouble.pop()
+        return open_target(self.database.url, catalogue)
 
     @asynccontextmanager
     async def daemon(self, *, every: float = 0.01) -> AsyncIterator[None]:

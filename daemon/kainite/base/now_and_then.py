@@ -29,15 +29,14 @@ class NowAndThen:
 
 
 class Counted:
-    """Counts what may happen often, and is told once in so many seconds with the count.
+    """Counts what may happen often, and is told at once, then once a minute with the count.
 
     Args:
         clock: seconds that only go forward.
-        seconds: between two times of telling; the first time is told at once.
     """
 
-    def __init__(self, clock: Callable[[], float], seconds: float = 60.0) -> None:
-        self._telling = NowAndThen(seconds, clock)
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._telling = NowAndThen(60.0, clock)
         self._times = 0
 
     def happened(self) -> int:

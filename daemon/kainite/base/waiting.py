@@ -1,10 +1,11 @@
-"""Waits for an event, for a limited time, and for a condition that changes now and then."""
+"""Waits for an event, for a limited time, for a condition that changes now and then, and for works side by side."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from kainite.base.time_limit import time_limit
 
@@ -37,6 +38,26 @@ class Changes:
                 with suppress(ValueError):
                     self._waiting.remove(waiter)
                 raise
+
+
+@asynccontextmanager
+async def side_by_side(*works: Coroutine[Any, Any, Any]) -> AsyncIterator[tuple[asyncio.Task[Any], ...]]:
+    """Runs works while entered, and gives their tasks; cancels in the end what still runs, and waits until it ended."""
+    tasks = tuple(map(asyncio.create_task, works))
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def first_to_end(*works: Coroutine[Any, Any, None]) -> None:
+    """Runs works until one has ended; raises its error, if it ended by one. The others are cancelled."""
+    async with side_by_side(*works) as tasks:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
 
 
 async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:

@@ -11,10 +11,10 @@ import click
 from kainite.base.display import one_line
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
-from kainite.doctor.asking import ROLES, checks_for
+from kainite.doctor.asking import ROLES, checks_for, roles_of
 from kainite.doctor.finding import DoctorFinding, FindingState
 from kainite.doctor.running import run_checks
-from kainite.settings import examine
+from kainite.settings import Examination, examine
 from kainite.settings.loading.examination import NEEDED
 
 LIMIT_S = 15.0
@@ -43,13 +43,20 @@ def doctor(properties: Path, roles: tuple[str, ...], limit: float, as_json: bool
 
     Exit code: 0 when nothing is wrong (! are warnings), 1 when something is.
     """
-    needs = {key for role in roles for key in _NEEDS[role]}
-    found = run_checks(checks_for(examine(properties, needs=needs), roles), limit)
+    found = run_checks(checks_for(_examined(properties, roles), roles), limit)
     if as_json:
         say_json(_as_json(properties, found), indent=True)
     else:
         say("\n".join(_lines(properties, found)))
     return int(_count(found, FindingState.WRONG) > 0)
+
+
+def _examined(properties: Path, roles: Sequence[str]) -> Examination:
+    """Returns the file, with the keys that the commands need which run here, or those that it describes."""
+    found = examine(properties, needs={key for role in roles for key in _NEEDS[role]})
+    if roles or found.settings is None:
+        return found
+    return examine(properties, needs={key for role in roles_of(found.settings) for key in _NEEDS[role]})
 
 
 def _lines(properties: Path, found: Sequence[DoctorFinding]) -> Iterable[str]:

@@ -13,6 +13,7 @@ import click
 from kainite.base.errors import FleetError
 from kainite.cli.fleet_changes import CHANGES
 from kainite.cli.fleet_views import duty_rows, event_rows, json_option, shown, store_of, worker_rows
+from kainite.cli.lazy_group import ListedGroup
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say_json, stdout
 from kainite.fleet.model.records import Subject
@@ -20,7 +21,7 @@ from kainite.fleet.model.records import Subject
 WATCH_S = 2.0
 
 
-@click.group("fleet")
+@click.group("fleet", cls=ListedGroup)
 def fleet() -> None:
     """Shows and steers what runs exactly once somewhere in the fleet.
 

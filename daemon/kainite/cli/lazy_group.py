@@ -17,7 +17,10 @@ without control characters.
 
 from __future__ import annotations
 
+import difflib
+import errno
 import importlib
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,6 +34,8 @@ from kainite.base.errors import KainiteError, MissingExtraError
 from kainite.base.redaction import redacted
 
 INTERRUPTED = 130
+_UNANSWERED = "nothing was done: no yes came, and there is no terminal to ask; what asks for a yes takes --yes"
+_WHOLE = 1000  # characters that no first sentence of a help text has
 
 # Packages that are not among the distribution's own dependencies, and the extra that brings them; the list of the kinds
 # of targets has the drivers.
@@ -61,7 +66,30 @@ class LazyCommand:
     help: str
 
 
-class LazyCommands(click.Group):
+class ListedGroup(click.Group):
+    """A group that lists the first sentence of each command whole, and suggests one for a name that it lacks."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands by their help lines, as the group knows them."""
+        rows = [(name, self._help_line(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _help_line(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(limit=_WHOLE) if command else ""
+
+
+class LazyCommands(ListedGroup):
     """A group of :class:`LazyCommand`; beside them it may hold ordinary commands.
 
     Args:
@@ -92,21 +120,20 @@ class LazyCommands(click.Group):
         found = self._first.get(cmd_name) or self.lazy.get(cmd_name)
         return _import(found.target) if found else super().get_command(ctx, cmd_name)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands by their help lines, without importing them."""
-        rows = [(name, self._help_line(ctx, name)) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
     def _help_line(self, ctx: click.Context, name: str) -> str:
-        if name in self.lazy:
-            return self.lazy[name].help
-        command = super().get_command(ctx, name)
-        return command.get_short_help_str() if command else ""
+        return self.lazy[name].help if name in self.lazy else super()._help_line(ctx, name)
 
 
 class LazyGroup(LazyCommands):
     """The outermost group, which turns errors into lines and exit codes."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the command line; help and version, which are printed before any command is invoked, may fail too."""
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:
+            click.echo(f"kainite: {one_line(error)}", err=True)
+            sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command that was asked for; turns an error into a line and an exit code, by the module's table."""
@@ -124,7 +151,12 @@ class LazyGroup(LazyCommands):
             # click repeats the word that it does not understand.
             error.message = _harmless(error.message)  # type: ignore[misc]
             raise
-        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except click.Abort:
+            if sys.stdin is not None and sys.stdin.isatty():
+                raise
+            click.echo(f"\nkainite: {_UNANSWERED}", err=True)
+            ctx.exit(1)
+        except (click.exceptions.Exit, BrokenPipeError):
             raise
         except Exception as error:
             text = traceback.format_exc() if ctx.params.get("debug") else f"kainite: {one_line(error)}"
@@ -144,6 +176,9 @@ def one_line(error: Exception) -> str:
         return f"{advice} ({message})"
     if isinstance(error, KainiteError):
         return message
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        where = error.filename or "standard output, or a file,"
+        return f"{where} cannot be written: {error.strerror} (kainite --debug … shows where)"
     return f"{type(error).__name__}: {message} (kainite --debug … shows where)"
 
 

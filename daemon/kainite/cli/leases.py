@@ -40,15 +40,15 @@ _COLOURS = {
 
 _LAZY = {
     "reset": LazyCommand(
-        "kainite.cli.leases_reset:reset", "Set checkpoints, so that shards are read from another place."
+        "kainite.cli.leases_reset:reset", "Sets checkpoints, so that shards are read from another place."
     ),
     "restart-child": LazyCommand(
-        "kainite.cli.leases_requests:restart_child", "End the child of a shard, and have another one started."
+        "kainite.cli.leases_requests:restart_child", "Ends the child of a shard, and has another one started."
     ),
-    "move": LazyCommand("kainite.cli.leases_requests:move", "Give the lease of a shard to a worker."),
-    "forget": LazyCommand("kainite.cli.leases_requests:forget", "Delete the leases of a stream that was removed."),
+    "move": LazyCommand("kainite.cli.leases_requests:move", "Gives the lease of a shard to a worker."),
+    "forget": LazyCommand("kainite.cli.leases_requests:forget", "Deletes the leases of a stream that was removed."),
     "stderr": LazyCommand(
-        "kainite.cli.leases_stderr:stderr", "Show the last lines that children wrote to standard error."
+        "kainite.cli.leases_stderr:stderr", "Shows the last lines that children wrote to standard error."
     ),
 }
 

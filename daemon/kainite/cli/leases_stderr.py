@@ -34,7 +34,8 @@ def stderr(properties: Path, shard: str | None, asked: tuple[tuple[str, int], ..
       kainite leases stderr -p app.properties shardId-000000000003 --at host-2:9095
     """
     settings = load(properties, needs=("applicationName",))
-    found = ask_child_words((*own_pages(settings), *asked))
+    pages = (*own_pages(settings), *asked)
+    found = ask_child_words(pages)
     if shard is not None and shard not in found:
         raise LeaseTableError(f"no daemon that was asked reads {shard}: name the one that does with --at HOST:PORT")
     shown = {name: words for name, words in sorted(found.items()) if shard in (None, name)}
@@ -42,7 +43,8 @@ def stderr(properties: Path, shard: str | None, asked: tuple[tuple[str, int], ..
         say_json({name: asdict(words) for name, words in shown.items()}, indent=True)
         return
     if not shown:
-        say("no daemon that was asked reads a shard: set metricsPort, or name daemons with --at HOST:PORT")
+        at = f" ({', '.join(f'{host}:{port}' for host, port in pages)})" if pages else ""
+        say(f"no daemon that was asked{at} answers and reads a shard: set metricsPort, or use --at HOST:PORT")
     for name, words in shown.items():
         say(f"{name}  {words.state}" + (f"  pid {words.pid}" if words.pid is not None else "  no child"))
         for line in words.lines:

@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from kainite.log.views.row_holders import Toucher
 
 _LAZY = {
-    "status": LazyCommand("kainite.cli.log_status:status", "Say which daemon owns the log, and whether it is alive."),
-    "mark": LazyCommand("kainite.cli.log_mark:mark", "Say up to which unit each target, and all of them, are applied."),
+    "status": LazyCommand("kainite.cli.log_status:status", "Says which daemon owns the log, and whether it is alive."),
+    "mark": LazyCommand("kainite.cli.log_mark:mark", "Says up to which unit each target, and all, are applied."),
     "adopt-stream": LazyCommand(
-        "kainite.cli.adopt_stream:adopt_stream", "Let the log collect a stream that has replaced another one."
+        "kainite.cli.adopt_stream:adopt_stream", "Lets the log collect a stream that has replaced another one."
     ),
-    "skip": LazyCommand("kainite.cli.skip_numbers:skip", "Give up numbers that are awaited (uowOrder=dense)."),
-    "pause": LazyCommand("kainite.cli.log_control:pause", "Apply no unit until resume, whatever is restarted."),
-    "resume": LazyCommand("kainite.cli.log_control:resume", "Let the apply job go on that pause holds back."),
-    "hand-over": LazyCommand("kainite.cli.log_control:hand_over", "Let another process own the log."),
-    "history": LazyCommand("kainite.cli.log_control:history", "List what people did: who, when, why, the outcome."),
+    "skip": LazyCommand("kainite.cli.skip_numbers:skip", "Gives up numbers that are awaited (uowOrder=dense)."),
+    "pause": LazyCommand("kainite.cli.log_control:pause", "Applies no unit until resume, whatever is restarted."),
+    "resume": LazyCommand("kainite.cli.log_control:resume", "Lets the apply job go on that pause holds back."),
+    "hand-over": LazyCommand("kainite.cli.log_control:hand_over", "Lets another process own the log."),
+    "history": LazyCommand("kainite.cli.log_control:history", "Lists what people did: who, when, why, the outcome."),
 }
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))

@@ -33,7 +33,7 @@ _OWN = {
 # so that listing them imports nothing.
 _HELP = {
     "apply": "Apply units of work to the target: the PySpark job.",
-    "replicate": "Make a replica of an existing PostgreSQL database.",
+    "replicate": "Make a replica of an existing PostgreSQL or MariaDB database.",
     "verify": "Compare a replica with its source, to the row, while both live.",
     "demo": "The whole way on embedded parts: pgbench, Kinesis, the log, Spark.",
 }

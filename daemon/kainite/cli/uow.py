@@ -11,6 +11,7 @@ import click
 
 from kainite.base.errors import LogRequestError
 from kainite.base.redaction import RowValues
+from kainite.cli.lazy_group import ListedGroup
 from kainite.cli.log_control import carry_out
 from kainite.cli.opened_log import opened_log
 from kainite.cli.options import properties_option, why_option
@@ -42,7 +43,7 @@ _timeout = click.option(
 _alone = click.option("--target", metavar="NAME", default="", help="Of several targets this one alone; name the units.")
 
 
-@click.group("uow")
+@click.group("uow", cls=ListedGroup)
 def uow() -> None:
     """Looks at units of work, and resolves those that are not applied.
 

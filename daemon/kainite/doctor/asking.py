@@ -116,13 +116,17 @@ def _of_a_read_stream(settings: Settings) -> Iterator[DoctorCheck]:
     of = f" of {stream.name}" if stream.names else ""
     yield DoctorCheck("stream", f"stream {stream.name}", lambda: look_at_stream(_kinesis(settings), settings))
     yield DoctorCheck("stream", f"retention{of}", lambda: look_at_retention(_kinesis(settings), settings))
-    endpoint = settings.aws.kinesis_endpoint or f"https://kinesis.{settings.aws.region}.amazonaws.com"
-    if chosen_way(stream.retrieval, endpoint).is_fan_out:
-        yield DoctorCheck("stream", f"fan-out{of}", lambda: look_at_consumer(_kinesis(settings), settings))
+    yield DoctorCheck("stream", f"fan-out{of}", partial(_consumer, settings))
+
+
+def _consumer(settings: Settings) -> Iterator[DoctorFinding]:
+    kinesis = _kinesis(settings)  # knows an endpoint of the environment, too
+    if chosen_way(settings.stream.retrieval, kinesis.meta.endpoint_url).is_fan_out:
+        yield from look_at_consumer(kinesis, settings)
 
 
 def _of_written(settings: Settings, name: str, arn: str | None) -> DoctorCheck:
-    return DoctorCheck("stream", f"stream {name}", lambda: look_at_shards(_kinesis(settings), name, arn, "extract"))
+    return DoctorCheck("stream", f"stream {name}", lambda: look_at_shards(_kinesis(settings), name, arn))
 
 
 def _of_the_source(settings: Settings) -> Iterator[DoctorCheck]:

@@ -44,9 +44,9 @@ def look_at_stream(kinesis: KinesisClient, settings: Settings) -> Iterator[Docto
     yield from rights(_AREA, f"stream {stream.name}", {"kinesis:GetRecords": read}, "worker")
 
 
-def look_at_shards(kinesis: KinesisClient, name: str, arn: str | None, policy: str) -> Iterator[DoctorFinding]:
+def look_at_shards(kinesis: KinesisClient, name: str, arn: str | None) -> Iterator[DoctorFinding]:
     """Yields whether a stream that is written to is there."""
-    yield from _shards(kinesis, name, arn, policy)
+    yield from _shards(kinesis, name, arn, "extract")
 
 
 def look_at_retention(kinesis: KinesisClient, settings: Settings) -> Iterator[DoctorFinding]:

@@ -12,7 +12,7 @@ holds one, and was seen once            this worker takes none: it may be alive
 stopped, or died                        its leases are free, or were not renewed for the failover time: this worker
                                         takes them, and collects on in its own log
 began together with this one            both hold leases by then, keep them, take no more, and both say so
-is Java's, or of an older release       nothing is known of its log
+is Java's                               nothing is known of its log
 ======================================  ============================================================================
 """
 

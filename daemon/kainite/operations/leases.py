@@ -185,10 +185,10 @@ class _WaitedRequest:
             return f"worker {lease.owner} has not renewed the lease for {seconds}: it is dead, or stands still"
         if now.what is RequestKind.MOVE and now.state is RequestState.ASKED:
             return (
-                f"worker {now.to} has not answered within {seconds}: it does not run, is no Kainite daemon of this "
-                "application, or one of an earlier version"
+                f"worker {now.to} has not answered within {seconds}: it does not run, or is no Kainite daemon of "
+                "this application"
             )
         return (
             f"worker {lease.owner} renews the lease and has not taken the request up within {seconds}: it is a Java "
-            "worker, which knows no such requests, or a Kainite daemon of an earlier version"
+            "worker, which knows no such requests"
         )

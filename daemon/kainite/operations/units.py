@@ -69,19 +69,23 @@ def _present(store: LogStore, partition: str) -> list[UnitState]:
 
 
 def _retry_in_words(count: int, behind: int) -> str:
-    more = f", and then the {behind} that wait for {_them(count)}" if behind else ""
+    more = f", and then the {_waiting(behind)} for {_them(count)}" if behind else ""
     return f"{_units(count)} will be applied again{more}"
 
 
 def _discard_in_words(count: int, chosen: Sequence[UnitState], behind: int) -> str:
     deltas = sum(unit.count for unit in chosen)
     lacks = f": {deltas} change{'s' * (deltas != 1)} that the target will never have" if deltas else ""
-    more = f". The {behind} that wait for {_them(count)} go on without" if behind else ""
+    more = f". The {_waiting(behind)} for {_them(count)} go{'es' * (behind == 1)} on without" if behind else ""
     return f"{_units(count)} will never be applied to the target{lacks}{more}"
 
 
 def _units(count: int) -> str:
     return f"{count} unit{'s' * (count != 1)}"
+
+
+def _waiting(behind: int) -> str:
+    return "one that waits" if behind == 1 else f"{behind} that wait"
 
 
 def _them(count: int) -> str:

@@ -14,7 +14,7 @@ It is refused, and nothing is appended, where
 * units go in the order of numbers or of commit times, of which a person's correction has none.
 
 The request ``check-correction``, with the same fields, is judged in the same way and appends nothing: for a person who
-has edited deltas, and has not confirmed them yet. An owner of an older release refuses it as unknown.
+has edited deltas, and has not confirmed them yet.
 
 =========================  ==========================================  ================================================
 after the step             the log has                                 a crash

@@ -36,6 +36,7 @@ from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
 from kainite.log.state.outcomes import outcomes_of, outcomes_partition
+from kainite.log.state.snapshot_sections import manifest
 from kainite.log.state.target_parts import through_of
 from kainite.owner.answering import Answering, AskedOwner
 from kainite.owner.audit.trail import AuditTrail, audited
@@ -179,7 +180,7 @@ class LogUpkeep:
                 written.append(await _control(owner, ControlMeta(SNAPSHOT_PART), part))
         finally:
             state.take_units_back()
-        latest = await _control(owner, ControlMeta(SNAPSHOT, since), snapshot.manifest(written))
+        latest = await _control(owner, ControlMeta(SNAPSHOT, since), manifest(written))
         # Computed for the snapshot, which is durable by now; the folded state may be ahead of the durable entries.
         needed = await asyncio.to_thread(snapshot.needed_by, document)
         await asyncio.to_thread(self._truncate, latest, min(begun, needed) if head.snapshot >= 0 else 0)

@@ -30,6 +30,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -201,8 +202,21 @@ def _emit_lines(emitted: Iterator[Emitted]) -> Iterator[bytes]:
     The daemon ends a child whose line, or whose answer to one call, is too long, and would deliver the batch again and
     again. So an object that does not fit fails its unit, with the reason, and the shard goes on.
     """
+    room = MAX_EMITTED - ROOM_FOR_CAUSES
+    while some := list(islice(emitted, DELTAS_PER_LINE)):
+        # Far from both bounds a line's objects are written together: one by one they take a third more of the child.
+        array = _array(some) if room > LINE_BYTES + AROUND * DELTAS_PER_LINE else b""
+        if not array or len(array) > LINE_BYTES:
+            yield from _cut_lines(chain(some, emitted), room)
+            return
+        room -= len(array) - len(some) - 1 + AROUND * len(some)  # brackets and commas are not the objects'
+        yield _line(array)
+
+
+def _cut_lines(emitted: Iterator[Emitted], room: int) -> Iterator[bytes]:
+    """Yields the lines of :func:`_emit_lines`, each object of which is measured; ``room`` is left in the answer."""
     objects: list[bytes] = []
-    size, room = 0, MAX_EMITTED - ROOM_FOR_CAUSES
+    size = 0
     for one in emitted:
         text = _json(one)
         length = len(text)
@@ -211,16 +225,16 @@ def _emit_lines(emitted: Iterator[Emitted]) -> Iterator[bytes]:
             length = len(text)
         room -= length + AROUND
         if objects and (len(objects) == DELTAS_PER_LINE or size + length > LINE_BYTES):
-            yield _line(objects)
+            yield _line(b"[%b]" % b",".join(objects))
             objects, size = [], 0
         objects.append(text)
         size += length
     if objects:
-        yield _line(objects)
+        yield _line(b"[%b]" % b",".join(objects))
 
 
-def _line(objects: Sequence[bytes]) -> bytes:
-    return b'{"action":"emit","deltas":[%b]}\n' % b",".join(objects)
+def _line(array: bytes) -> bytes:
+    return b'{"action":"emit","deltas":%b}\n' % array
 
 
 def _fitting(one: Emitted, text: bytes, allowed: int) -> bytes:
@@ -236,16 +250,26 @@ def _too_long(one: Emitted, length: int, allowed: int) -> Emitted:
     return {"uow": one["uow"], "refused": {"cause": cause}}
 
 
-def _json(value: Json) -> bytes:
-    """Returns a value as JSON, ASCII only.
+def _array(some: Sequence[Emitted]) -> bytes:
+    """Returns objects as one JSON array, with the bytes that :func:`_json` gives of each."""
+    text = _quick_json(some)
+    return b"[%b]" % b",".join(map(_json, some)) if text is None else text
 
-    The fast way is taken where it comes to the same JSON: it escapes no characters, writes null for what is no number,
-    and takes no numbers beyond 64 bits and no names but text.
+
+def _json(value: Json) -> bytes:
+    """Returns a value as JSON, ASCII only."""
+    text = _quick_json(value)
+    return json.dumps(value, separators=(",", ":")).encode() if text is None else text
+
+
+def _quick_json(value: Json) -> bytes | None:
+    """Returns a value as JSON, ASCII only; None where the fast way does not come to the JSON of the standard library.
+
+    It escapes no characters, writes null for what is no number, and takes no numbers beyond 64 bits and no names but
+    text.
     """
     try:
         text = orjson.dumps(value, option=_AS_JSON)
-        if text.isascii() and (b"null" not in text or orjson.loads(text) == value):
-            return text
     except TypeError:
-        pass
-    return json.dumps(value, separators=(",", ":")).encode()
+        return None
+    return text if text.isascii() and (b"null" not in text or orjson.loads(text) == value) else None

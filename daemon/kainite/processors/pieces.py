@@ -49,6 +49,7 @@ PAUSE_S: Final = 1.0
 # How many images are held in memory at a time; each has 9 MiB and more.
 AT_ONCE: Final = 8
 _RECORDS: Final = 1000
+_TRIES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,11 +269,10 @@ def _fragment(data: bytes) -> dict[str, Any] | None:
 
 
 class KinesisStream:
-    """A stream of Kinesis; throttled and failed calls are made again ``tries`` times."""
+    """A stream of Kinesis; throttled and failed calls are made again."""
 
-    def __init__(self, client: StreamClient, tries: int = 8) -> None:
+    def __init__(self, client: StreamClient) -> None:
         self._client = client
-        self._tries = tries
 
     def shards(self) -> tuple[Shard, ...]:
         """Returns all shards that still have records.
@@ -308,4 +308,4 @@ class KinesisStream:
             except Exception as error:
                 raise stream_error(self._client.name, "looking for the pieces of a row", error) from error
 
-        return retry(attempt, AWS_BACKOFF, wait=time.sleep, tries=self._tries)
+        return retry(attempt, AWS_BACKOFF, wait=time.sleep, tries=_TRIES)

@@ -75,7 +75,7 @@ def binlog_ends_of(configured: Settings) -> BinlogEnds:
         SettingsError: the extractor's command line is not understood, the target is neither PostgreSQL nor MariaDB, or
             the offset is kept elsewhere than in ``extractorOffsetFile``.
     """
-    require_one_target(configured, "kainite replicate")
+    require_one_target(configured)
     target = configured.apply.target
     kind = "" if target is None else kind_of(target).name
     if target is None or kind not in ("postgresql", "mariadb"):

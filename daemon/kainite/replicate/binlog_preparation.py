@@ -25,8 +25,8 @@ from kainite.replicate.binlog_types import dates_of, doubts_of
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
 from kainite.replicate.load_target import load_in, load_session
 from kainite.replicate.mariadb_checks import look_at_mariadb_target
-from kainite.replicate.mariadb_load_ledger import mariadb_session, sql_name
 from kainite.replicate.mariadb_preparation import doubts_of_mariadb, make_tables, source_statements, sql_names
+from kainite.replicate.mariadb_target_session import mariadb_session, sql_name
 from kainite.replicate.preparation import target_catalogue
 from kainite.replicate.settings_checks import BYTES_A_SECOND, look_between
 from kainite.replicate.target_checks import look_at_target_alone

@@ -43,7 +43,7 @@ def ends_of(configured: Settings) -> ReplicaEnds:
             elsewhere than in ``extractorOffsetFile``.
     """
     refuse_binlog_source(configured)
-    require_one_target(configured, "kainite replicate")
+    require_one_target(configured)
     target = configured.apply.target
     kind = "" if target is None else kind_of(target).name
     if target is None or kind not in ("postgresql", "mariadb"):

@@ -67,13 +67,18 @@ def is_mariadb(url: str) -> bool:
 @contextmanager
 def both_sessions(ends: ReplicaEnds) -> Iterator[tuple[psycopg.Connection, psycopg.Connection]]:
     """Connects to source and target, in autocommit mode; raises SourceError for any error of either connection."""
-    name = "kainite replicate"
     with (
         _told_as(SourceError, "the source or the target"),
-        closing(connect(ends.source.url, name)) as source,
-        closing(connect(ends.target, name)) as target,
+        closing(_connected(ends.source.url, "the source")) as source,
+        closing(_connected(ends.target, "the target")) as target,
     ):
         yield source, target
+
+
+def _connected(url: str, whose: str) -> psycopg.Connection:
+    """Returns a session; raises SourceError that says whose server does not answer."""
+    with _told_as(SourceError, whose):
+        return connect(url, "kainite replicate")
 
 
 @contextmanager

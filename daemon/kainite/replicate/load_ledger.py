@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import errors, sql
@@ -18,16 +17,11 @@ from kainite.base.errors import CatalogueError, TargetError, TargetFencedError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, table_ledger
+from kainite.replicate.found_load import WAS_CUT_OVER, CutOverUndone, FoundLoad, PlacedTable, source_name
 from kainite.replicate.ledger import LoadState, LoadStep
 from kainite.replicate.tables import TableName
-from kainite.targets.postgresql.own_columns import check_own_columns
 
 T = TypeVar("T")
-
-WAS_CUT_OVER: Final = (
-    "the target was cut over, and others may have written in it: no load empties it. kainite replicate cutover --undo"
-    " makes it a replica again"
-)
 
 LOCK_WAIT_S: Final = 30
 """Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
@@ -45,53 +39,6 @@ _OTHER_DRIVER: Final = """
 _EXISTING: Final = """
     SELECT place_schema, place_name FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY t (place_schema, place_name, n)
     WHERE to_regclass(format('%%I.%%I', place_schema, place_name)) IS NOT NULL ORDER BY n"""
-
-
-class PlacedTable(Protocol):
-    """A table that is loaded."""
-
-    @property
-    def place(self) -> TableName:
-        """Returns its schema and name in the target."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundLoad:
-    """The load of a target, as its ledger has it.
-
-    Attributes:
-        generation: the generation of the load.
-        state: its state.
-        position: the consistent point, a place of the source (:mod:`kainite.capture.places`); None before it is known.
-        snapshot: the name of the point's snapshot; None before it is known, and when it is not needed any more.
-        source: the source, as ``system identifier/database``.
-        began_ms, live_ms, now_ms: when the load began, when it was live (or None), and when the ledger was read; by the
-            target's clock, in milliseconds since the epoch.
-        copies: whether ranges of rows are left to be copied.
-    """
-
-    generation: int
-    state: LoadState
-    position: int | None
-    snapshot: str | None
-    source: str | None
-    began_ms: int
-    live_ms: int | None
-    now_ms: int = field(compare=False)
-    copies: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CutOverUndone:
-    """A cut-over that was taken back.
-
-    Attributes:
-        since: how many transactions of the target's server were begun since the cut-over, or are in its binlog since
-            then, by whoever wrote and in whatever database. With 0 nobody has written. None where the server does not
-            tell.
-    """
-
-    since: int | None
 
 
 def found_load(connection: psycopg.Connection, log_partition: str) -> FoundLoad | None:
@@ -113,11 +60,6 @@ def found_load(connection: psycopg.Connection, log_partition: str) -> FoundLoad 
         row.now_ms,
         row.copies,
     )
-
-
-def source_name(point: ConsistentPoint) -> str:
-    """Returns how the ledger names a source; its timeline may change."""
-    return f"{point.source.system}/{point.source.database}"
 
 
 class LoadLedger:
@@ -144,15 +86,9 @@ class LoadLedger:
             raise TargetError(f"another kainite replicate load of {log_partition} runs ({pid}): wait, or end it first")
 
     def create(self) -> None:
-        """Makes the ledger's tables where they are missing.
-
-        Raises:
-            CatalogueError: an earlier version has made them, and they lack columns.
-        """
-        statements = (*ledger.CREATE, *table_ledger.CREATE)
-        for statement in statements:
+        """Makes the ledger's tables where they are missing."""
+        for statement in (*ledger.CREATE, *table_ledger.CREATE):
             self._connection.execute(statement)
-        check_own_columns(self._connection, statements)
 
     def found(self) -> FoundLoad | None:
         """Returns the load as the ledger has it."""

@@ -16,8 +16,9 @@ from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.replicate import ledger
 from kainite.replicate.ends import is_mariadb, target_session
 from kainite.replicate.foreign_keys import make_again
+from kainite.replicate.found_load import CutOverUndone, FoundLoad, PlacedTable
 from kainite.replicate.ledger import LoadStep
-from kainite.replicate.load_ledger import CutOverUndone, FoundLoad, LoadLedger, PlacedTable, found_load
+from kainite.replicate.load_ledger import LoadLedger, found_load
 from kainite.replicate.status import ReplicaStatus, status_of
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.table_load import HeldUnit, OwnLoad, TableLoad
@@ -122,7 +123,7 @@ def load_session(url: str, name: str) -> AbstractContextManager[LoadSession]:
     """Connects to a target, in autocommit mode; raises TargetUnavailableError for any error of the connection."""
     if not is_mariadb(url):
         return target_session(url, name)
-    from kainite.replicate.mariadb_load_ledger import mariadb_session
+    from kainite.replicate.mariadb_target_session import mariadb_session
 
     return mariadb_session(url)
 
@@ -177,7 +178,7 @@ def has_table(connection: LoadSession, table: TableName) -> bool:
     """Tells whether a target has a table."""
     if isinstance(connection, psycopg.Connection):
         return bool(described(connection, [table]))
-    from kainite.replicate.mariadb_load_ledger import mariadb_has_table
+    from kainite.replicate.mariadb_target_session import mariadb_has_table
 
     return mariadb_has_table(connection, table)
 

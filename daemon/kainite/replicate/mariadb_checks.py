@@ -10,10 +10,11 @@ import pymysql
 from kainite.base.errors import CatalogueError
 from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
+from kainite.replicate.found_load import FoundLoad
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import FoundLoad
-from kainite.replicate.mariadb_load_ledger import found_mariadb_load, mariadb_tables_with_rows, sql_name
+from kainite.replicate.mariadb_load_ledger import found_mariadb_load
 from kainite.replicate.mariadb_table_ledger import TABLES as OWN_TABLES
+from kainite.replicate.mariadb_target_session import mariadb_tables_with_rows, sql_name
 from kainite.replicate.mariadb_types import COLLATION
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.grants import grants_of, lacking

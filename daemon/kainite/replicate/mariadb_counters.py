@@ -17,7 +17,7 @@ import pymysql
 from kainite.base.errors import TargetError
 from kainite.replicate.counters import CountingColumn, SourceCounters
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
-from kainite.replicate.mariadb_load_ledger import sql_name
+from kainite.replicate.mariadb_target_session import sql_name
 from kainite.targets.mariadb.rows import line_of, rows_of
 
 _ABOUT: Final = "sequences"

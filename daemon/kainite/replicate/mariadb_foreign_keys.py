@@ -17,7 +17,7 @@ import pymysql
 from kainite.capture.mysql.snapshot_tables import backticked
 from kainite.replicate import mariadb_table_ledger as table_ledger
 from kainite.replicate.mariadb_foreign_keys_lock import foreign_keys_alone
-from kainite.replicate.mariadb_load_ledger import sql_name
+from kainite.replicate.mariadb_target_session import sql_name
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.rows import line_of, rows_of
 

@@ -6,48 +6,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import pymysql
 
 from kainite.base.errors import CatalogueError, TargetError, TargetFencedError, TargetUnavailableError
-from kainite.capture.mysql.snapshot_tables import backticked
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate import mariadb_table_ledger as table_ledger
+from kainite.replicate.found_load import WAS_CUT_OVER, CutOverUndone, FoundLoad, PlacedTable, source_name
 from kainite.replicate.ledger import LoadState, LoadStep, encoded
-from kainite.replicate.load_ledger import WAS_CUT_OVER, CutOverUndone, FoundLoad, PlacedTable, source_name
 from kainite.replicate.mariadb_foreign_keys_lock import foreign_keys_alone
+from kainite.replicate.mariadb_target_session import (
+    LOCK_WAIT_S,
+    end_mariadb_session,
+    mariadb_session,
+    mariadb_tables_with_rows,
+    sql_name,
+)
 from kainite.replicate.tables import TableName
-from kainite.targets.mariadb.connection import connect
-from kainite.targets.mariadb.own_columns import check_mariadb_columns
-from kainite.targets.mariadb.rows import NO_TABLE, as_target_error, rows_if_there, rows_of
+from kainite.targets.mariadb.rows import NO_TABLE, rows_if_there, rows_of
 
 T = TypeVar("T")
 
-LOCK_WAIT_S: Final = 30
-"""Seconds for which a load waits for transactions of the apply job, and of tasks of a load before."""
-
-_GONE: Final = 1094  # there is no such session
-# The driver's lock ends with its session, which may be silent while the point is made.
-_WAIT: Final = (
-    f"SET SESSION innodb_lock_wait_timeout = {LOCK_WAIT_S}, lock_wait_timeout = {LOCK_WAIT_S}, wait_timeout = 86400"
-    " /*M!100101 , max_statement_time = 0 */"
-)
 _DATABASE: Final = "SELECT DATABASE()"
-_HAS_TABLE: Final = """
-    SELECT 1 FROM information_schema.tables
-    WHERE table_schema = %s AND table_name = %s AND table_type = 'BASE TABLE'"""
 _STEPS_AT_ONCE: Final = 200
-
-
-@contextmanager
-def mariadb_session(url: str) -> Iterator[pymysql.connections.Connection]:
-    """Connects to the target, in autocommit mode; raises TargetUnavailableError for any error of the connection."""
-    with as_target_error(), closing(connect(url, silent=None)) as connection:
-        connection.query(_WAIT)
-        yield connection
 
 
 def found_mariadb_load(connection: pymysql.connections.Connection, log_partition: str) -> FoundLoad | None:
@@ -103,15 +87,9 @@ class MariadbLoadLedger:
             raise TargetError(f"another kainite replicate load of {log_partition} runs ({told}): wait, or end it first")
 
     def create(self) -> None:
-        """Makes the ledger's tables where they are missing.
-
-        Raises:
-            CatalogueError: an earlier version has made them, and they lack columns.
-        """
-        statements = (*ledger.CREATE, *table_ledger.CREATE)
-        for statement in statements:
+        """Makes the ledger's tables where they are missing."""
+        for statement in (*ledger.CREATE, *table_ledger.CREATE):
             self._connection.query(statement)
-        check_mariadb_columns(self._connection, statements)
 
     def found(self) -> FoundLoad | None:
         """Returns the load as the ledger has it."""
@@ -324,29 +302,3 @@ class MariadbLoadLedger:
             f"generation {self.generation} of the load of {self._log} may not write any more: another kainite replicate"
             " load has begun, or there is nothing to go on with; kainite replicate status tells"
         )
-
-
-def end_mariadb_session(connection: pymysql.connections.Connection, holder: int) -> None:
-    """Ends a session of the same user; does nothing where it has ended."""
-    try:
-        connection.query(f"KILL CONNECTION {int(holder)}")
-    except pymysql.Error as error:
-        if error.args[0] != _GONE:
-            raise
-
-
-def mariadb_tables_with_rows(
-    connection: pymysql.connections.Connection, tables: Iterable[TableName]
-) -> list[TableName]:
-    """Returns those of the tables that have rows, and exist."""
-    return [name for name in tables if rows_if_there(connection, f"SELECT 1 FROM {sql_name(*name)} LIMIT 1")]
-
-
-def mariadb_has_table(connection: pymysql.connections.Connection, table: TableName) -> bool:
-    """Tells whether a target has a table."""
-    return bool(rows_of(connection, _HAS_TABLE, *table))
-
-
-def sql_name(*parts: str) -> str:
-    """Returns the name of a table, or of anything else, as MariaDB reads it."""
-    return ".".join(map(backticked, parts))

@@ -20,8 +20,8 @@ from typing import Any, Final
 from kainite.base.errors import TargetUnavailableError
 from kainite.capture.mysql.snapshot_session import SnapshotSession
 from kainite.replicate import mariadb_ledger, mariadb_table_ledger
-from kainite.replicate.mariadb_load_ledger import mariadb_session
 from kainite.replicate.mariadb_stop_ledger import MARIADB
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.replicate.point_target import PointView, SeenTarget, refuse_unfinished_load, unready_tables
 from kainite.replicate.stop_ledger import decoded
 from kainite.replicate.tables import TableName

@@ -26,8 +26,9 @@ from kainite.replicate.binlog_plan import PairedTable
 from kainite.replicate.ends import ReplicaEnds, source_session
 from kainite.replicate.findings import CheckFinding, fine, warning, wrong
 from kainite.replicate.mariadb_checks import look_at_mariadb_target
-from kainite.replicate.mariadb_load_ledger import found_mariadb_load, mariadb_session, sql_name
+from kainite.replicate.mariadb_load_ledger import found_mariadb_load
 from kainite.replicate.mariadb_plan import MariadbPair, mariadb_pairs
+from kainite.replicate.mariadb_target_session import mariadb_session, sql_name
 from kainite.replicate.mariadb_types import SourceForeignKey, WrittenTable, mariadb_type, written_table
 from kainite.replicate.preparation import made_publication, made_slot, target_catalogue
 from kainite.replicate.session_checks import look_at_sessions

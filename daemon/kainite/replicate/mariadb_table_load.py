@@ -15,8 +15,8 @@ from kainite.base.errors import CatalogueError, SourceError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate import mariadb_table_ledger as table_ledger
+from kainite.replicate.found_load import source_name
 from kainite.replicate.ledger import LoadState, LoadStep
-from kainite.replicate.load_ledger import source_name
 from kainite.replicate.mariadb_foreign_keys import make_again, take_off
 from kainite.replicate.mariadb_foreign_keys_lock import foreign_keys_alone
 from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger

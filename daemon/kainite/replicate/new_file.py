@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kainite.base.errors import SettingsError
+from kainite.settings import load
 
 _FILE: Final = """\
 # A replica of an existing database: docs/replicate.md. All keys: docs/properties.md.
@@ -36,7 +37,7 @@ _MARIADB: Final = ("mariadb://", "mysql://")
 
 
 def write_properties(path: Path, source: str | None, target: str | None, stream: str | None) -> None:
-    """Writes the file.
+    """Writes the file; leaves none that no command could use, as for a stream's name that Kinesis does not allow.
 
     Args:
         path: where; nothing is there yet.
@@ -44,11 +45,11 @@ def write_properties(path: Path, source: str | None, target: str | None, stream:
         stream: the stream's name.
 
     Raises:
-        SettingsError: one of them is missing, or the file is there.
+        SettingsError: one of them is missing or wrong, or the file is there.
     """
     if source is None or target is None or stream is None:
         raise SettingsError("to write a settings file, give all of --source, --target and --stream")
-    if any(character.isspace() for character in source):
+    if any(character.isspace() for character in source) or not {":", "="} & set(source):
         raise SettingsError("--source must be a URL: postgresql://user@host/database, or mariadb://user@host/database")
     # Slots and publications are named in lower-case letters, digits and underscores.
     name = re.sub(r"[^a-z0-9_]", "_", stream.lower())
@@ -68,6 +69,11 @@ def write_properties(path: Path, source: str | None, target: str | None, stream:
         raise SettingsError(f"{path} is there already: leave out --source, --target and --stream") from None
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        load(path, needs=("applicationName",))
+    except SettingsError as error:
+        path.unlink()
+        raise SettingsError(f"{error}; the file was not written") from None
 
 
 def _passwords(of_mariadb: bool, into_mariadb: bool) -> str:

@@ -27,8 +27,9 @@ from kainite.extract.offsets.place import Place
 from kainite.replicate.configured_ends import ends_of
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, both_sessions, is_mariadb
 from kainite.replicate.findings import CheckFinding, is_ready
+from kainite.replicate.found_load import FoundLoad
 from kainite.replicate.ledger import CREATE
-from kainite.replicate.load_ledger import FoundLoad, LoadLedger, found_load
+from kainite.replicate.load_ledger import LoadLedger, found_load
 from kainite.replicate.schema_dump import dump_schema
 from kainite.replicate.session_checks import look_at_sessions
 from kainite.replicate.settings_checks import look_at_settings

@@ -16,8 +16,9 @@ from psycopg.rows import namedtuple_row
 
 from kainite.capture.places import format_place
 from kainite.replicate.findings import CheckFinding
+from kainite.replicate.found_load import FoundLoad
 from kainite.replicate.ledger import STATEMENT_STAGE, LoadState
-from kainite.replicate.load_ledger import FoundLoad, found_load
+from kainite.replicate.load_ledger import found_load
 from kainite.replicate.table_ledger import FOREIGN_KEYS_LEFT, READ_ALL, OwnLoadState, names_begin
 from kainite.replicate.verify_ledger import VerifyOutcome, latest_outcome
 

@@ -19,8 +19,9 @@ from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.replication_frames import format_lsn
 from kainite.replicate import ledger, table_ledger
 from kainite.replicate.foreign_keys import take_off
+from kainite.replicate.found_load import source_name
 from kainite.replicate.ledger import LoadState, LoadStep
-from kainite.replicate.load_ledger import LoadLedger, source_name
+from kainite.replicate.load_ledger import LoadLedger
 from kainite.replicate.table_ledger import OwnLoadState, load_name
 from kainite.replicate.tables import TableName
 

@@ -10,8 +10,9 @@ import psycopg
 from kainite.base.errors import CatalogueError
 from kainite.replicate import ledger
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
+from kainite.replicate.found_load import FoundLoad
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import FoundLoad, found_load, with_rows
+from kainite.replicate.load_ledger import found_load, with_rows
 from kainite.replicate.plan import stages_of
 from kainite.replicate.tables import ReplicaColumn, ReplicaTable, TableName, described
 from kainite.uow.catalogue.tables import Catalogue

@@ -207,11 +207,11 @@ def each_target(settings: Settings) -> tuple[Settings, ...]:
     return tuple(of_target(settings, name) for name in settings.of_targets) or (settings,)
 
 
-def require_one_target(settings: Settings, what: str) -> None:
-    """Refuses what serves one target alone.
+def require_one_target(settings: Settings) -> None:
+    """Refuses several targets: ``kainite replicate`` serves one alone.
 
     Raises:
         SettingsError: the settings name several targets.
     """
     if settings.of_targets:
-        raise SettingsError(f"{what} serves one target, and {NEEDS} ({', '.join(settings.of_targets)})")
+        raise SettingsError(f"kainite replicate serves one target, and {NEEDS} ({', '.join(settings.of_targets)})")

@@ -14,8 +14,9 @@ judged anew (:meth:`Admission.judged_anew`), before it takes the fragments.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+import msgspec
 import orjson
 
 from kainite.base.errors import DeltaError
@@ -168,11 +169,10 @@ class Judgement:
     units: dict[str, _Unit]
 
 
-@dataclass(slots=True)
-class _Rejects:
+class _Rejects(msgspec.Struct, gc=False):
     """The first rejects of a fragment, and the number of the others: a list of all could fill the log's memory."""
 
-    kept: list[Reject] = field(default_factory=list)
+    kept: list[Reject] = []
     more: int = 0
 
     def add(self, reject: Reject) -> None:
@@ -185,14 +185,13 @@ class _Rejects:
         return (*self.kept, *((Reject(f"and {self.more} more", ""),) if self.more else ()))
 
 
-@dataclass(slots=True)
-class _Unit:
+class _Unit(msgspec.Struct, gc=False):
     """A fragment while it grows."""
 
-    identities: list[Identity] = field(default_factory=list)
-    signed: SignedDeltas = field(default_factory=SignedDeltas)
-    ends: list[UnitEnd] = field(default_factory=list)
-    rejects: _Rejects = field(default_factory=_Rejects)
+    identities: list[Identity] = []
+    signed: SignedDeltas = msgspec.field(default_factory=SignedDeltas)
+    ends: list[UnitEnd] = []
+    rejects: _Rejects = msgspec.field(default_factory=_Rejects)
     time: int | None = None
 
     def tells(self, time: int | None) -> None:

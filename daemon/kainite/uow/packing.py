@@ -17,6 +17,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
+import msgspec
 import orjson
 
 from kainite.base.compression import compressed, decompressed
@@ -53,8 +54,7 @@ class Blob:
         return cls(frame, len(data), zlib.crc32(frame))
 
 
-@value_class(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True, gc=False):
     """A part of a blob's contents."""
 
     blob: Blob

@@ -30,7 +30,7 @@ from functools import cached_property
 from kainite.uow.canonical import spelling_rule
 from kainite.uow.catalogue.tables import Catalogue, ForeignKey, Table
 
-RULES = 3
+RULES = 1
 """The version of the rules of :mod:`kainite.uow.signature`; part of every digest, to be raised with each change."""
 
 MIXED = "mixed"

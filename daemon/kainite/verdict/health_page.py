@@ -48,7 +48,7 @@ def ask_health(host: str, port: int) -> DaemonFacts:
 def ask_child_words(addresses: Sequence[tuple[str, int]]) -> dict[str, ChildWords]:
     """Returns, by shard, what children last wrote to standard error, as the daemons at these addresses say.
 
-    A daemon that does not answer, or is of an earlier release, tells of none; never raises.
+    A daemon that does not answer tells of none; never raises.
 
     Args:
         addresses: host and ``metricsPort`` of each; they are asked one after the other.

@@ -94,7 +94,7 @@ def _checks(facts: Facts, views: tuple[ShardView, ...]) -> Iterator[Check]:
         yield from fleet_checks(facts.fleet.picture, facts.file)
     if log is not None and log.summary is not None:
         yield from unit_checks(log.summary, facts.now_ms, facts.unit_timeout, facts.file)
-        if log.summary.has_other_targets(facts.assigned):
+        if log.summary.assigned != facts.assigned:
             yield differing_targets(log.owner or "", facts.file)
     if log is not None and (figures := figures_check(log, facts.now_ms)) is not None:
         yield figures

@@ -72,7 +72,7 @@ def _blocked(summary: LogSummary, file: str) -> Check:
     return Check(
         "blocked units",
         Level.DEGRADED,
-        f"{counted(summary.blocked)} blocked: the first wait for {by}",
+        f"{counted(summary.blocked)} blocked: the first waits for {by}",
         f"decide on the failed units; kainite log show -p {file} --status blocked says what each waits for",
     )
 

@@ -36,18 +36,20 @@ import itertools
 import logging
 import random
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from kainite.base.address import Address
 from kainite.base.errors import KainiteError, LogProtocolError, LogRequestError, LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
+from kainite.base.waiting import first_to_end
 from kainite.log.format.entry import ReqId
 from kainite.peers.access import Access, application_user
 from kainite.peers.connection.introduction import Introduction
 from kainite.waltz.context import Application, Transaction, TransactionBuilder, TransactionContext
+from kainite.waltz.data_reads import DataReads
 from kainite.waltz.link import Link, program_link
 from kainite.waltz.monitor import AppendOutcome, Fate, Monitor
 from kainite.waltz.wire import messages as m
@@ -205,13 +207,13 @@ class ApplicationLog:
             program_link(owner.address, self._tls(), who, self._next_id()) as link,
             program_link(owner.address, self._tls(), who, self._next_id()) as data,
         ):
-            reads = _Reads(data)
+            reads = DataReads(data)
             told: asyncio.Queue[_Told] = asyncio.Queue(FED_AHEAD)
             self._mark = mark
             self._fed = self._fed_behind(mark)
             link.send(m.MountRequest(self._next_id(), self._fed, next(self._connections)))
             try:
-                await _first_to_fail(self._read(link, told), self._apply(link, told, reads), reads.run())
+                await first_to_end(self._read(link, told), self._apply(link, told, reads), reads.run())
             finally:
                 self._link = None
 
@@ -251,7 +253,7 @@ class ApplicationLog:
         self._link = link
         await self._notify()
 
-    async def _apply(self, link: Link, told: asyncio.Queue[_Told], reads: _Reads) -> None:
+    async def _apply(self, link: Link, told: asyncio.Queue[_Told], reads: DataReads) -> None:
         """Applies the fed transactions, in order, and asks for more when all are applied."""
         while True:
             message = await told.get()
@@ -262,7 +264,7 @@ class ApplicationLog:
             elif message.transaction_id == self._mark + 1:
                 await self._apply_one(message, reads)
 
-    async def _apply_one(self, fed: m.FeedData, reads: _Reads) -> None:
+    async def _apply_one(self, fed: m.FeedData, reads: DataReads) -> None:
         async def read() -> bytes:
             return await reads.data(self._next_id(), fed.transaction_id)
 
@@ -284,57 +286,6 @@ class ApplicationLog:
             self._changed.notify_all()
 
 
-class _Reads:
-    """Reads the data of transactions, on a connection of their own, so that a long feed does not hold them up.
-
-    Args:
-        link: the connection.
-    """
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-        self._waiting: dict[ReqId, asyncio.Future[bytes]] = {}
-        self._ended = False
-
-    async def data(self, req_id: ReqId, transaction: int) -> bytes:
-        """Returns a transaction's data.
-
-        Raises:
-            LogUnavailableError: the owner does not give it.
-        """
-        if self._ended:
-            raise LogUnavailableError("the connection to the log's owner has ended")
-        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._waiting[req_id] = future
-        try:
-            self._link.send(m.TransactionDataRequest(req_id, transaction))
-            return await future
-        finally:
-            self._waiting.pop(req_id, None)
-
-    async def run(self) -> None:
-        """Takes the answers until the connection ends; then ends all waits."""
-        try:
-            while True:
-                message = await self._link.next()
-                if isinstance(message, m.TransactionDataResponse):
-                    self._answer(message)
-        finally:
-            self._ended = True
-            for future in self._waiting.values():
-                if not future.done():
-                    future.set_exception(LogUnavailableError("the connection to the log's owner has ended"))
-
-    def _answer(self, message: m.TransactionDataResponse) -> None:
-        future = self._waiting.get(message.req_id)
-        if future is None or future.done():
-            return
-        if message.data is None:
-            future.set_exception(LogUnavailableError(f"transaction {message.transaction_id}: {message.error}"))
-        else:
-            future.set_result(message.data)
-
-
 def _append(req_id: ReqId, mark: int, builder: TransactionBuilder) -> m.AppendRequest:
     write, read, append = map(tuple, (builder.write_locks, builder.read_locks, builder.append_locks))
     return m.AppendRequest(req_id, mark, write, read, append, builder.header, builder.data)
@@ -350,19 +301,6 @@ async def _whole(work: Awaitable[None]) -> None:
         if not working.cancelled():
             working.exception()  # marks it as handled
         raise
-
-
-async def _first_to_fail(*works: Coroutine[Any, Any, None]) -> None:
-    """Does works that never end by themselves until one fails; raises its error."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager

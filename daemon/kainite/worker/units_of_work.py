@@ -17,6 +17,7 @@ from kainite.base.clock import boot_seconds
 from kainite.base.errors import StoppedError, StreamError
 from kainite.base.logs import event
 from kainite.base.outage import wait_out
+from kainite.base.waiting import side_by_side
 from kainite.observe.meter import SILENT, Meter
 from kainite.settings import Settings
 from kainite.worker.emit_budget import EmitBudget, EmitShare
@@ -185,11 +186,7 @@ async def _reached(log: SharedLog, stop: asyncio.Event) -> None:
     Raises:
         StoppedError: ``stop`` was set before.
     """
-    first = [asyncio.create_task(log.reached()), asyncio.create_task(stop.wait())]
-    try:
-        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-        if not first[0].done():
+    async with side_by_side(log.reached(), stop.wait()) as (reaching, stopping):
+        await asyncio.wait({reaching, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not reaching.done():
             raise StoppedError(f"log {log.name.log} was not reached before the daemon was stopped")
-    finally:
-        for task in first:
-            task.cancel()

@@ -6,7 +6,8 @@ try, which decides. The job also reads the catalogue when the log has a new sche
 another catalogue then.
 
 Reads begin at least :data:`READ_INTERVAL_S` apart; a caller waits for its turn. When the catalogue is another one, a
-new target is opened with it, and tasks get that target with the next micro-batch. A read that fails changes
+new target is opened with it, and tasks get that target with the next micro-batch. A target that is away, or busy, is
+asked :data:`TRIES` times: a unit that fails for an old catalogue fails for good. A read that fails then changes
 nothing, and is logged. Nothing of this is durable: another apply job reads the catalogue at its start.
 """
 
@@ -16,16 +17,22 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Final
 
 from kainite.base.errors import CatalogueError, MissingExtraError, TargetError
 from kainite.base.logs import event
+from kainite.base.retry import retry
 from kainite.uow.catalogue.tables import Catalogue
+from kainite_spark.driver import patience
 from kainite_spark.targets.contract import Target
 
 _LOG = logging.getLogger(__name__)
 
 READ_INTERVAL_S = 1.0
 """Least time, in seconds, between two reads of the catalogue."""
+
+TRIES: Final = 8
+"""Most tries of a read, which take 13 seconds: units that fit the old catalogue wait, too."""
 
 
 class CurrentTarget:
@@ -66,14 +73,20 @@ class CurrentTarget:
             return None
         self._next = self._clock() + self._interval
         try:
-            catalogue = self._load()
-            if catalogue == self._catalogue:
-                return None
-            target = self._open(catalogue)
+            target = retry(self._opened_anew, patience.BACKOFF, wait=stop.wait, tries=TRIES)
         except (CatalogueError, MissingExtraError, TargetError) as error:
             event(_LOG, logging.WARNING, "catalogue not read", error=error)
             return None
-        event(_LOG, logging.INFO, "catalogue changed")
+        if target is not None:
+            event(_LOG, logging.INFO, "catalogue changed")
+            self._retarget(target)
+        return target
+
+    def _opened_anew(self) -> Target | None:
+        """Returns the target with the catalogue as it is; None where it is the same."""
+        catalogue = self._load()
+        if catalogue == self._catalogue:
+            return None
+        target = self._open(catalogue)
         self._catalogue = catalogue
-        self._retarget(target)
         return target

@@ -15,6 +15,7 @@ from kainite_spark.driver.job_health import JobHealth
 from kainite_spark.driver.runner import Runner
 from kainite_spark.targets.atomic.target import AtomicTarget
 from kainite_spark.targets.contract import Target
+from kainite_spark.targets.log_tables import LogTables
 from kainite_spark.targets.stop_requests import StopRequests
 from kainite_spark.targets.together.target import TogetherTarget
 
@@ -40,6 +41,7 @@ class ApplyEnvironment:
         adopts: whether the target is taken as it is, whatever the log has as committed.
         stops: the requests of comparisons that the job stops for; None for a target that has none.
         name: the target's name, where the log has several; empty for the only one.
+        tables: what the log takes in the target; None where nobody takes any.
     """
 
     settings: ApplySettings
@@ -56,6 +58,7 @@ class ApplyEnvironment:
     adopts: bool = False
     stops: StopRequests | None = None
     name: str = ""
+    tables: LogTables | None = None
 
     @property
     def of_several(self) -> bool:

@@ -160,6 +160,7 @@ class _ApplyLoop:
         """
         mark = self._outcomes.read_mark()
         self._micro_batches.raise_generation(None if self._environment.adopts else mark)
+        self._micro_batches.give_up_tables()
         if self._environment.of_several:
             self._micro_batches.prepare_common_mark()
         self._read_log()

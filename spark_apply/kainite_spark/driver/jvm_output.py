@@ -4,8 +4,9 @@ The JVM prints its own log (``log4j2.properties``: ``LEVEL spark CLASS: MESSAGE`
 the output of Python workers: their log lines become the events that they were, without a second time stamp.
 
 Lines that are of no use to an operator are left out. So is the traceback that each Python worker prints when Spark ends
-it after a minute without a task: a ``BrokenPipeError`` with frames of PySpark's own daemon alone. Such lines come mixed
-from several workers, so lines that may belong to one are held until the next line tells.
+it after a minute without a task: a ``BrokenPipeError`` with frames of PySpark's own daemon alone, with or without their
+source lines. Such lines come mixed from several workers, so lines that may belong to one are held until the next line
+tells.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _FIELD: Final = re.compile(r' (?P<key>[a-z_]+)=(?P<value>"(?:[^"\\]|\\.)*"|[^\s"
 _IDLE_BEGIN: Final = re.compile(
     r"Traceback \(most recent call last\):|\s+File \".*/pyspark/daemon\.py\", line \d+, in \w+"
 )
+_SOURCE_LINE: Final = re.compile(r"    .*")
 _IDLE_END: Final = "BrokenPipeError: [Errno 32] Broken pipe"
 _NOISE: Final = re.compile(
     "WARNING: Using incubator modules|Setting default log level to|To adjust logging level use|"
@@ -68,7 +70,7 @@ class SparkOutput:
 
     def take(self, line: str) -> None:
         """Takes the next line."""
-        if _IDLE_BEGIN.fullmatch(line):
+        if _IDLE_BEGIN.fullmatch(line) or (self._held and _SOURCE_LINE.fullmatch(line)):
             self._held.append(line)
         elif line == _IDLE_END and self._held:
             self._held.clear()

@@ -11,6 +11,7 @@ close a micro-batch     shuts out the tasks of this micro-batch, before a unit f
                         micro-batches, before a unit is discarded that may be in one of them
 trim acknowledgements   shuts out all tasks, before the target forgets what it has applied
 note the common mark    shuts out all tasks; so neither an older job notes it, nor one whose target went back
+give up tables          shuts out all tasks, before another log may take a table that this log's file names no more
 ======================  ====================================================================================
 
 Each step tells the target the latest fence that it has confirmed, with the units that were committed under it, so that
@@ -142,6 +143,13 @@ class MicroBatches:
         fence = self._fresh_fence()
         self._target.trim(fence, oldest, self._mark)
         self._confirmed(fence)
+
+    def give_up_tables(self) -> None:
+        """Frees the target's tables that the log has, and that its settings file names no more."""
+        if (taking := self._environment.tables) is not None:
+            fence = self._fresh_fence()
+            self._target.give_up_tables(fence, taking, self._mark)
+            self._confirmed(fence)
 
     def prepare_common_mark(self) -> None:
         """Makes the target ready for :meth:`note_common_mark`."""

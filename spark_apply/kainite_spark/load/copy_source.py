@@ -10,9 +10,9 @@ from kainite.base.errors import SourceError
 from kainite.capture.postgresql.consistent_snapshot import LOCK_WAIT_S, ConsistentPoint, lives
 from kainite.capture.postgresql.heartbeat import PREFIX
 from kainite.replicate.ends import LoadEnds, ReplicaEnds, is_mariadb, source_session
+from kainite.replicate.found_load import PlacedTable
 from kainite.replicate.keeper import keeper_process, kept_snapshot
 from kainite.replicate.ledger import LoadStep
-from kainite.replicate.load_ledger import PlacedTable
 from kainite.replicate.mariadb_plan import check_mariadb_pairs, mariadb_pairs, steps_from_postgresql
 from kainite.replicate.own_process import OwnProcess
 from kainite.replicate.plan import load_steps

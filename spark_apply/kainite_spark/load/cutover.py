@@ -124,7 +124,6 @@ class CutOver:
             load = ledger.found()
             if load is None or load.state is not LoadState.LIVE:
                 raise TargetError("the target is not live, so it cannot be cut over: kainite replicate status")
-            ledger.create()  # an earlier version has made no table of foreign keys
             refused = foreign_keys_made(connection, log_partition)
             with self.source.watching() as watch:
                 position = self._applied(watch)

@@ -22,7 +22,7 @@ from kainite.replicate.counters import SourceCounters
 from kainite.replicate.ends import ReplicaEnds, both_sessions, is_mariadb, source_session, target_session
 from kainite.replicate.findings import CheckFinding
 from kainite.replicate.mariadb_counters import look_at_counters, set_counters, target_counters
-from kainite.replicate.mariadb_load_ledger import mariadb_session
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.replicate.sequences import column_counters, look_at_sequences, paired, set_forward
 from kainite.uow.catalogue.tables import Catalogue
 

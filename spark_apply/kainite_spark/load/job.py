@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 from kainite.base.errors import CatalogueError, SourceError
 from kainite.base.logs import event
 from kainite.capture.places import format_place
+from kainite.replicate.found_load import WAS_CUT_OVER, FoundLoad, source_name
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import WAS_CUT_OVER, FoundLoad, source_name
 from kainite.replicate.load_target import DrivenLedger, driven_ledger
 from kainite.replicate.tables import TableName
 from kainite.uow.catalogue.tables import Catalogue

@@ -33,7 +33,7 @@ from kainite.base.errors import (
 from kainite.replicate import mariadb_ledger as ledger
 from kainite.replicate.ledger import CopyStep, decoded
 from kainite.replicate.mariadb_foreign_keys import NotedForeignKey, foreign_keys_of
-from kainite.replicate.mariadb_load_ledger import end_mariadb_session
+from kainite.replicate.mariadb_target_session import end_mariadb_session
 from kainite.targets.mariadb.address import server_of
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.rows import rows_of

@@ -16,8 +16,8 @@ from kainite.base.errors import SourceError, TargetFencedError, TargetRejectedEr
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
 from kainite.capture.places import format_place
+from kainite.replicate.found_load import FoundLoad
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import FoundLoad
 from kainite.replicate.load_target import DrivenLedger, foreign_keys_made
 from kainite_spark.load.copy_source import CopySource
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, StepOutcome

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from kainite.base.errors import SourceError, TargetRejectedError
 from kainite.base.logs import event
 from kainite.capture.places import format_place
-from kainite.replicate.load_ledger import FoundLoad, source_name
+from kainite.replicate.found_load import FoundLoad, source_name
 from kainite.replicate.load_target import DrivenTable, driven_table
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.table_load import OwnLoad

@@ -124,10 +124,23 @@ class Target(Protocol):
         """
 
     def take_tables(self, taking: LogTables) -> None:
-        """Takes tables for a log, in place of those that it had; the target was prepared before.
+        """Takes tables for a log, beside those that it has; the target was prepared before.
 
         Raises:
             CatalogueError: another log has one of them.
+        """
+
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        """Advances the fence as :meth:`close_micro_batch` does, and in the same transaction frees the tables that the
+        log has and takes no more: no task of an older apply job, which had more of them, writes any more.
+
+        Args:
+            fence: with a number that is higher than every micro-batch's so far, and that no micro-batch gets.
+            taking: what the log takes in the target, under the fence's name of the log.
+            mark: as in :meth:`begin_micro_batch`.
+
+        Raises:
+            TargetFencedError: another generation owns the target, or the number is not higher.
         """
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:

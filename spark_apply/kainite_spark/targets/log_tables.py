@@ -6,20 +6,24 @@ apply job or a load begins, its log *takes* its tables: a row of ``kainite_log_t
 A table of the target is *free* or *taken* by a log:
 
 * free → taken: the log takes it, in one transaction with all its other tables. The primary key decides between two
-  logs that begin at the same time; the second one is refused.
-* taken → free: the log takes its tables without this one, because its settings file names it no more; or a person
-  deletes the rows of a log that is over.
+  logs that begin at the same time; the second one is refused. An apply job takes tables before it has fenced those
+  that run, and when tables come; a load takes them, too. So nobody gives a table up by that;
+* taken → free: an apply job that has fenced the target gives up what the log's settings file names no more, under its
+  fence. Until then an older job of the log may write to it. Or a person deletes the rows of a log that is over.
 
-A crash leaves either all that the log takes, or what it had before. The rows outlive the apply job: a log has its
-tables while its job is stopped. A person who deletes them while that job runs gives up the protection.
+A crash leaves either all that the log takes, or what it had before; or what it gives up, until its next apply job
+begins. The rows outlive the apply job: a log has its tables while its job is stopped. A person who deletes them while
+that job runs gives up the protection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
 
 from kainite.base.errors import CatalogueError
+from kainite.settings.assignment import TableAssignment
 from kainite.uow.catalogue.tables import Catalogue, Table
 
 
@@ -29,7 +33,7 @@ class LogTables:
 
     Attributes:
         log: the log's name; it has this one name in all its targets.
-        log_partition: the log's name in this target, of which the rows are replaced.
+        log_partition: the log's name in this target, which gives up what it takes no more.
         tables: the tables' full names, by those under which the catalogue has them.
     """
 
@@ -41,6 +45,14 @@ class LogTables:
     def full_names(self) -> list[str]:
         """Returns the full names, sorted, so that two logs take their tables in one order."""
         return sorted(self.tables.values())
+
+    def of(self, assignment: TableAssignment, target: str) -> Self:
+        """Returns the tables of one of several targets."""
+        return replace(self, tables={n: full for n, full in self.tables.items() if assignment.target_of(n) == target})
+
+    def given_up(self, has: Iterable[str]) -> list[tuple[str, str]]:
+        """Returns those of the tables that the log has, which it takes no more; each with the log's name here."""
+        return [(name, self.log_partition) for name in sorted({*has} - {*self.tables.values()})]
 
     def check(self, others: Mapping[str, str]) -> None:
         """Checks that no other log has one of the tables.

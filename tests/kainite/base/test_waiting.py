@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from kainite.base.waiting import Changes, wait_until_set
+from kainite.base.waiting import Changes, first_to_end, side_by_side, wait_until_set
 
 
 @pytest.mark.parametrize("seconds", [0.0, 60.0])
@@ -71,3 +71,40 @@ async def test_a_cancelled_wait_leaves_nothing_behind(told: bool) -> None:
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert not changes._waiting  # noqa: SLF001 - nobody may tell of a change for days
+
+
+class Work:
+    """Takes a turn of the loop to end when it is cancelled."""
+
+    def __init__(self) -> None:
+        self.ended = False
+
+    async def run(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            self.ended = True
+
+
+async def test_works_side_by_side_have_ended_when_what_they_are_beside_ends() -> None:
+    first, second = Work(), Work()
+    async with side_by_side(first.run(), second.run()) as tasks:
+        await asyncio.sleep(0)
+        assert not any(task.done() for task in tasks)
+    assert first.ended
+    assert second.ended
+    assert all(task.cancelled() for task in tasks)
+
+
+async def test_the_first_work_to_end_ends_the_others_and_its_error_is_raised() -> None:
+    async def fails() -> None:
+        raise ValueError("there")
+
+    async def succeeds() -> None: ...
+
+    other = Work()
+    with pytest.raises(ValueError, match="there"):
+        await first_to_end(other.run(), fails())
+    assert other.ended
+    await first_to_end(Work().run(), succeeds())

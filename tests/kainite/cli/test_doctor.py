@@ -72,6 +72,17 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert "no.properties" in shown.stderr
 
 
+def test_an_empty_file_lacks_keys_and_is_not_asked_about_further(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.properties"
+    empty.touch()
+    shown = doctor(empty)
+    assert shown.exit_code == 1
+    assert "✗ applicationName is missing" in shown.stdout
+    assert "✗ streamName is missing" in shown.stdout
+    assert "can be used" not in shown.stdout
+    assert "ParamValidationError" not in shown.stdout
+
+
 def test_what_a_command_needs_must_be_set(doctored: DoctoredFile) -> None:
     doctored.write(executableName="", extractorName="echo one", target="")
     shown = doctor(doctored.path, "--for", "apply")

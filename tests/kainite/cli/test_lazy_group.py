@@ -81,6 +81,19 @@ def test_ctrl_c_is_exit_code_130_and_says_nothing() -> None:
     assert ending(raising(KeyboardInterrupt())) == (130, "")
 
 
+def test_a_question_that_no_terminal_answers_says_how_to_go_without() -> None:
+    @click.command()
+    def command() -> None:
+        click.confirm("Go on?", abort=True)
+
+    code, said = ending(command)
+
+    assert code == 1
+    assert "kainite: nothing was done" in said
+    assert "--yes" in said
+    assert "Aborted" not in said
+
+
 def test_a_message_of_several_lines_becomes_one() -> None:
     assert ending(raising(SettingsError("a\n  b"))) == (1, "kainite: a b\n")
 

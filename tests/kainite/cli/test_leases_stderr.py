@@ -45,7 +45,7 @@ async def test_the_lines_come_from_the_daemon_that_reads_the_shard(
     assert '"lines": [\n      "died"' in one.stdout
     assert '"s-1"' not in one.stdout
     assert (none.exit_code, "no daemon that was asked reads s-9" in none.stderr) == (1, True)
-    assert "no daemon that was asked reads a shard" in (await asyncio.to_thread(command, file)).stdout
+    assert f"no daemon that was asked (127.0.0.1:{port}) answers" in (await asyncio.to_thread(command, file)).stdout
 
 
 def test_a_daemon_of_an_earlier_release_tells_of_none() -> None:

@@ -57,7 +57,7 @@ async def test_a_failed_unit_a_chain_of_blocked_ones_and_a_locked_one_are_told(l
     assert check(answer, "failed units") == (
         "degraded", '1 unit failed; the first is bad (id 1): violates check "positive" [23514]',
     )  # fmt: skip
-    assert check(answer, "blocked units")[1] == "1 unit blocked: the first wait for bad, which failed"
+    assert check(answer, "blocked units")[1] == "1 unit blocked: the first waits for bad, which failed"
     assert check(answer, "delayed units")[1].endswith("fresh (id 3): the row is locked")
     assert answer["next"].endswith(f"kainite uow discard -p {log_world.properties} bad")
     assert answer["oldest"]["uow"] in ("bad", "half")

@@ -40,6 +40,12 @@ ASKS_NOW = """(() => {
 })()"""
 """Has the page ask for what is new, and tells whether it does."""
 
+OPEN_PAGE_OUT_OF_SIGHT = """(() => {
+    const open = document.querySelector(".top nav [aria-current]");
+    const place = open ? open.getBoundingClientRect() : null;
+    return place !== null && (place.left < 0 || place.right > window.innerWidth);
+})()"""
+
 PAGES = (
     "", "units", "unit?uow=bad", "target-rows?uow=bad", "correct?uow=bad", "shards", "shard?shard=shard-0",
     "reset?shard=shard-0", "apply", "log", "history",
@@ -201,6 +207,8 @@ async def looked_at(browser: Browser, url: str, look: str, options: dict[str, An
             width = await watched.page.evaluate("document.documentElement.scrollWidth")
             if width > watched.page.viewport_size["width"]:  # type: ignore[index]
                 found.append(f"{shown}: wider than the window")
+            if await watched.page.evaluate(OPEN_PAGE_OUT_OF_SIGHT):
+                found.append(f"{shown}: the bar hides the page that is open")
         return found + watched.problems
 
 

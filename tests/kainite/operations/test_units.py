@@ -93,5 +93,5 @@ async def test_a_preview_says_what_would_be_done_and_changes_nothing(log_world: 
     )
     assert (chosen.count, chosen.names, chosen.among, chosen.behind, chosen.asks) == (1, ("bad",), 1, 1, True)
     retry = await asyncio.to_thread(preview_units, log_world.store, "0", RetryUnits(("bad",)))
-    assert retry.does == "1 unit will be applied again, and then the 1 that wait for it"
+    assert retry.does == "1 unit will be applied again, and then the one that waits for it"
     assert (retry.asks, log_world.owner.state.next_id) == (False, before)

@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kainite.child.json_lines.dialect import MAX_LINE
 from kainite.processors import frame
-from kainite.processors.frame import LINE_BYTES, Emitted, Record, _emit_lines, refused
+from kainite.processors.frame import LINE_BYTES, Emitted, Record, _cut_lines, _emit_lines, refused
 from kainite.uow.admission import Admission
 from kainite.uow.signing import Signing
 from support.postgresql_changes_child import UNIT, change, child
@@ -84,6 +86,24 @@ def lines_of(*sizes: int) -> list[list[dict[str, Any]]]:
     """Returns the objects of each line, for deltas with texts of such sizes."""
     deltas = ({"uow": f"T-{n}", "table": "t", "row": {"v": "x" * size}} for n, size in enumerate(sizes))
     return [json.loads(line)["deltas"] for line in _emit_lines(deltas)]
+
+
+VALUES = st.one_of(
+    st.none(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=8), st.lists(st.floats(), max_size=2)
+)
+OBJECTS = st.lists(st.dictionaries(st.sampled_from(["uow", "row", "a", "null"]), VALUES, max_size=3), max_size=12)
+
+
+@given(OBJECTS, st.integers(1, 4), st.integers(1, 90), st.integers(0, 2000))
+def test_objects_that_are_written_together_give_the_lines_that_one_by_one_they_give(
+    objects: list[Emitted], deltas: int, line: int, answer: int
+) -> None:
+    bounds = {"DELTAS_PER_LINE": deltas, "LINE_BYTES": line, "MAX_EMITTED": frame.ROOM_FOR_CAUSES + answer}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in bounds.items():
+            patch.setattr(frame, name, value)
+        emitted = [{"uow": "T", **one} for one in objects]
+        assert list(_emit_lines(iter(emitted))) == list(_cut_lines(iter(emitted), answer))
 
 
 def test_lines_are_bounded_by_bytes_too_and_keep_the_order() -> None:

@@ -92,5 +92,7 @@ def test_servers_that_hash_in_different_ways_are_refused(source: SourceSlot, pos
 
 def test_a_database_that_does_not_answer_is_told(source: SourceSlot) -> None:
     away = make_conninfo(host="127.0.0.1", port=1, user="nobody", dbname="nothing")
-    with pytest.raises(SourceError, match=r"the source or the target: .*refused"):
+    with pytest.raises(SourceError, match=r"the target: .*refused"):
         compared(ReplicaEnds(source, away, LOG))
+    with pytest.raises(SourceError, match=r"the source: .*refused"):
+        compared(ReplicaEnds(replace(source, url=away), away, LOG))

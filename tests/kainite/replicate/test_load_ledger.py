@@ -12,8 +12,9 @@ from kainite.base.errors import CatalogueError, TargetError, TargetFencedError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate import ledger
+from kainite.replicate.found_load import source_name
 from kainite.replicate.ledger import FIRST_STATEMENT, STATEMENT_STAGE, CopyStep, LoadState, LoadStep, StatementStep
-from kainite.replicate.load_ledger import LoadLedger, found_load, source_name, with_rows
+from kainite.replicate.load_ledger import LoadLedger, found_load, with_rows
 from kainite.replicate.tables import ReplicaTable
 
 POINT = ConsistentPoint(0x1_0000_0010, "00000003-00000001-1", SourceIdentity("7", 1, "shop"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kainite.replicate.findings import CheckFinding, CheckVerdict
 from kainite.replicate.mariadb_checks import LEAST_PACKET, look_at_mariadb_target
-from kainite.replicate.mariadb_load_ledger import mariadb_session
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.targets.mariadb.rows import rows_of
 from kainite.uow.catalogue.reflection import reflect
 from support.mariadb_server import run_script

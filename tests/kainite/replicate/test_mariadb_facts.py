@@ -14,7 +14,8 @@ from kainite.observe.check import Level
 from kainite.replicate.asked_target import asking, giving_up
 from kainite.replicate.ledger import CopyStep, LoadStep
 from kainite.replicate.mariadb_facts import read_mariadb_replica
-from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
+from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.replicate.verify_ledger import NO_OUTCOME, VerifyLedger
 from kainite.targets.mariadb.address import server_of
 from kainite.targets.mariadb.rows import rows_of

@@ -11,7 +11,7 @@ import pytest
 from kainite.replicate import mariadb_ledger, mariadb_table_ledger
 from kainite.replicate.mariadb_foreign_keys import foreign_keys_of, make_again, take_off
 from kainite.replicate.mariadb_foreign_keys_lock import foreign_keys_alone
-from kainite.replicate.mariadb_load_ledger import mariadb_session
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.replicate.tables import TableName
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.rows import rows_of

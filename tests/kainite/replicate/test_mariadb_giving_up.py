@@ -13,8 +13,8 @@ from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate import mariadb_giving_up
 from kainite.replicate.mariadb_giving_up import give_up_full_in_mariadb
-from kainite.replicate.mariadb_load_ledger import mariadb_session
 from kainite.replicate.mariadb_table_load import MariadbTableLoad
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.table_load import OwnLoad
 from kainite.targets.mariadb.rows import rows_of

@@ -9,20 +9,14 @@ from dataclasses import dataclass
 import pymysql
 import pytest
 
-from kainite.base.errors import CatalogueError, TargetError, TargetFencedError, TargetUnavailableError
+from kainite.base.errors import CatalogueError, TargetError, TargetFencedError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate.ledger import CheckStep, CopyStep, LoadState, LoadStep
 from kainite.replicate.mariadb_ledger import CHECK_STAGE, CLAIM, HOLD, TAKE_STEP, driver_lock, step_lock
-from kainite.replicate.mariadb_load_ledger import (
-    MariadbLoadLedger,
-    end_mariadb_session,
-    found_mariadb_load,
-    mariadb_session,
-    mariadb_snapshot_needed,
-    sql_name,
-)
+from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, found_mariadb_load, mariadb_snapshot_needed
 from kainite.replicate.mariadb_status import mariadb_status
+from kainite.replicate.mariadb_target_session import end_mariadb_session, mariadb_session
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.rows import rows_of
 from kainite_spark.targets.mariadb import ledger as of_the_apply_job
@@ -34,7 +28,7 @@ LOG = "log/0"
 
 @dataclass(frozen=True)
 class PlacedName:
-    """A table that is loaded; implements :class:`kainite.replicate.load_ledger.PlacedTable`."""
+    """A table that is loaded; implements :class:`kainite.replicate.found_load.PlacedTable`."""
 
     place: tuple[str, str]
 
@@ -184,12 +178,3 @@ def test_a_failed_transaction_leaves_nothing(connection: pymysql.connections.Con
         made.plan(POINT, tables_in(connection), twice)
     assert rows_of(connection, "SELECT position FROM kainite_load") == [(None,)]
     assert made.left() == [1, 2]
-
-
-def test_a_server_that_is_away_is_told_in_one_line() -> None:
-    with pytest.raises(TargetUnavailableError, match="the target: cannot connect to 127"):
-        mariadb_session("mariadb://u@127.0.0.1:1/d").__enter__()
-
-
-def test_names_are_quoted() -> None:
-    assert sql_name("a`b", "c") == "`a``b`.`c`"

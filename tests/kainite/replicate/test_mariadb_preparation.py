@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kainite.base.errors import CatalogueError
-from kainite.replicate.mariadb_load_ledger import mariadb_session
 from kainite.replicate.mariadb_preparation import make_tables, sql_names
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.targets.mariadb.rows import rows_of
 
 

@@ -6,8 +6,9 @@ from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate.ledger import CheckStep, CopyStep, LoadState, LoadStep
 from kainite.replicate.mariadb_ledger import CHECK_STAGE
-from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
+from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger
 from kainite.replicate.mariadb_status import mariadb_status
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.targets.mariadb.rows import rows_of
 from kainite_spark.targets.mariadb import ledger as of_the_apply_job
 

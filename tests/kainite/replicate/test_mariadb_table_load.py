@@ -15,9 +15,10 @@ from kainite.capture.postgresql.source_identity import SourceIdentity
 from kainite.replicate import mariadb_table_ledger, mariadb_table_load
 from kainite.replicate.ledger import CopyStep, LoadStep
 from kainite.replicate.mariadb_foreign_keys import make_again, take_off
-from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
+from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger
 from kainite.replicate.mariadb_status import mariadb_status
 from kainite.replicate.mariadb_table_load import MariadbTableLoad
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.replicate.table_ledger import OwnLoadState
 from kainite.replicate.table_load import OwnLoad
 from kainite.targets.mariadb.connection import connect

@@ -23,12 +23,29 @@ def test_the_file_is_one_that_kainite_reads(tmp_path: Path) -> None:
         write_properties(path, "postgresql://h/shop", "postgresql://h/replica", "Shop-changes")
 
 
-@pytest.mark.parametrize(("source", "told"), [(None, "give all of"), ("host=a dbname=b", "must be a URL")])
+@pytest.mark.parametrize(
+    ("source", "told"), [(None, "give all of"), ("host=a dbname=b", "must be a URL"), ("foo", "must be a URL")]
+)
 def test_what_no_file_can_have_is_refused(tmp_path: Path, source: str | None, told: str) -> None:
     with pytest.raises(SettingsError, match=told):
         write_properties(tmp_path / "x", source, "postgresql://h/replica", "s")
     with pytest.raises(SettingsError, match="cannot be written"):
         write_properties(tmp_path / "none" / "x", "postgresql://h/s", "postgresql://h/replica", "s")
+
+
+@pytest.mark.parametrize(
+    ("target", "stream", "told"),
+    [
+        ("replica", "shop-changes", "target: must be postgresql://"),
+        ("postgresql://h/replica", "a b", "streamName: must be a stream name"),
+        ("postgresql://h/replica", "s", "applicationName: must be a DynamoDB table name"),
+    ],
+)
+def test_no_file_is_left_that_no_command_can_use(tmp_path: Path, target: str, stream: str, told: str) -> None:
+    path = tmp_path / "shop.properties"
+    with pytest.raises(SettingsError, match=f"{told}.*; the file was not written"):
+        write_properties(path, "postgresql://h/shop", target, stream)
+    assert not path.exists()
 
 
 def test_a_source_of_mariadb_has_its_own_extractor(tmp_path: Path) -> None:

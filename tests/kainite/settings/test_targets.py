@@ -39,7 +39,7 @@ def test_one_target_is_as_ever(tmp_path: Path) -> None:
     assert settings.log.targets == NO_TARGETS
     assert each_target(settings) == (settings,)
     assert of_target(settings, None) is settings
-    require_one_target(settings, "this")
+    require_one_target(settings)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_target_is_named_where_there_are_several(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"there is no target\.erp in the settings file, but shop, crm"):
         of_target(settings, "erp")
     with pytest.raises(SettingsError, match="kainite replicate serves one target"):
-        require_one_target(settings, "kainite replicate")
+        require_one_target(settings)
 
 
 def test_a_key_that_no_target_has_is_told(tmp_path: Path) -> None:

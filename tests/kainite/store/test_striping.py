@@ -115,10 +115,6 @@ def at_place(world: World, where: Place) -> Item | None:
     return next((item for place_, item in world.items if place_ == where), None)
 
 
-def fork_of(world: World) -> int | None:
-    return next((first for (key, first), item in world.items if item.kind == "s"), None)
-
-
 def key_of(rules: Rules, first: int, owner: Owner) -> int | None:
     if not owner.forked:
         return None

@@ -33,7 +33,7 @@ TABLE: list[tuple[str, Facts, ExitStatus, str, str]] = [
      "failed units: 1 unit failed; the first is T-5 (id 5): violates a check [23514]",
      "kainite uow retry -p app.properties T-5"),
     ("blocked", with_summary(failed=1, blocked=3, oldest=FAILED, first_failed=FAILED), ExitStatus.DEGRADED,
-     "blocked units: 3 units blocked: the first wait for T-5", "kainite uow retry"),
+     "blocked units: 3 units blocked: the first waits for T-5", "kainite uow retry"),
     ("delayed", with_summary(delayed=1, oldest=LOCKED, first_delayed=LOCKED), ExitStatus.DEGRADED,
      "delayed units: 1 unit tried in vain and tried again; the first is T-6 (id 6): the row is locked", "pg_locks"),
     ("not applied", with_summary(in_progress=9, oldest=figure(source_ms=NOW_MS - 600_000)), ExitStatus.BROKEN,

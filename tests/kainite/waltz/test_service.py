@@ -18,7 +18,6 @@ from support.application_world import RawClient, World, raw_client, taken_over, 
 from support.waiting import until
 
 READY, NOT_READY, AHEAD = m.MountState
-LARGEST = 2**31 - 1
 
 
 async def filled(found: World, count: int) -> None:

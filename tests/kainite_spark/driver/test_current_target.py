@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kainite.base.errors import TargetUnavailableError
+from kainite.base.errors import CatalogueError, TargetUnavailableError
+from kainite.base.retry import Backoff
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.catalogue.tables import Catalogue
-from kainite_spark.driver.current_target import CurrentTarget
+from kainite_spark.driver import patience
+from kainite_spark.driver.current_target import TRIES, CurrentTarget
 from kainite_spark.targets.contract import Target
 from kainite_spark.targets.opening import open_target
 from support.stores import Database
@@ -40,6 +42,11 @@ class World:
         return open_target(self.database.target, catalogue)
 
 
+@pytest.fixture(autouse=True)
+def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "BACKOFF", Backoff.doubling(0.001, 10.0))
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
@@ -64,6 +71,10 @@ def test_a_read_that_fails_changes_nothing_and_the_next_one_finds_the_change(wor
     world.database.run("ALTER TABLE item ADD COLUMN v bigint")
     world.error = TargetUnavailableError("away")
     assert world.current.read_again(STOP) is None
+    assert world.reads == TRIES
+    world.error = CatalogueError("a table is of another log")
+    assert world.current.read_again(STOP) is None
+    assert world.reads == TRIES + 1
     world.error = None
     assert world.current.read_again(STOP) is not None
 

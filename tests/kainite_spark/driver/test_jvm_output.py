@@ -73,6 +73,7 @@ FRAMES = [
     '  File "/x/pyspark.zip/pyspark/daemon.py", line 95, in worker',
 ]
 BROKEN_PIPE = "BrokenPipeError: [Errno 32] Broken pipe"
+SOURCE_LINES = ["    code = worker(sock, authenticated)", "           ^^^^^^^^^^^^^^^^^^^^^^^^^^^"]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,7 @@ BROKEN_PIPE = "BrokenPipeError: [Errno 32] Broken pipe"
     [
         [*FRAMES, BROKEN_PIPE],
         [FRAMES[0], *FRAMES, BROKEN_PIPE, *FRAMES[1:], BROKEN_PIPE],  # of two workers
+        [*FRAMES[:2], *SOURCE_LINES, FRAMES[2], "    outfile.flush()", BROKEN_PIPE],  # PySpark's sources are files
     ],
 )
 def test_the_traceback_of_an_idle_worker_that_spark_ends_is_left_out(
@@ -98,6 +100,8 @@ def test_the_traceback_of_an_idle_worker_that_spark_ends_is_left_out(
         [*FRAMES, "ValueError: bad"],
         [FRAMES[0], '  File "/x/mine.py", line 3, in f', BROKEN_PIPE],
         [BROKEN_PIPE],
+        [*SOURCE_LINES, BROKEN_PIPE],
+        [*FRAMES, *SOURCE_LINES, "ValueError: bad"],
         FRAMES,
     ],
 )

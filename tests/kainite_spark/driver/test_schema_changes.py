@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kainite.base.errors import TargetBusyError, TargetUnavailableError
 from kainite.base.retry import Backoff
 from kainite_spark.driver import patience
 from support.schema_world import SchemaWorld, item
@@ -36,6 +37,16 @@ class TestANewNullableColumn:
             await world.apply()
         assert set(world.statuses().values()) == {"committed"}
         assert world.items("id, v, colour") == [(1, 2, "red"), (2, 3, None)]
+
+    async def test_fails_no_unit_where_the_target_is_away_or_busy_when_its_tables_are_looked_at(
+        self, world: SchemaWorld
+    ) -> None:
+        async with world.daemon():
+            world.database.run("ALTER TABLE item ADD COLUMN colour text")
+            await world.emit("new form", item(1, v=2, colour="red"))
+            world.trouble = [TargetUnavailableError("away"), TargetBusyError("other logs take tables")]
+            await world.apply()
+        assert world.statuses() == {"new form": "committed"}
 
     async def test_of_the_source_first_fails_no_unit_for_good_and_loses_no_delta(self, world: SchemaWorld) -> None:
         async with world.daemon():

@@ -32,10 +32,11 @@ from kainite.extract.offsets.place import Place
 from kainite.replicate.applied_point import LogStanding, read_standing
 from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds
+from kainite.replicate.found_load import CutOverUndone
 from kainite.replicate.ledger import LoadState
-from kainite.replicate.load_ledger import CutOverUndone
 from kainite.replicate.mariadb_foreign_keys import take_off
-from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, found_mariadb_load, mariadb_session
+from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, found_mariadb_load
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.settings import ApplySettings, ExtractOffsets, TargetTriggers
 from kainite.store.memory import MemoryStore
 from kainite.uow.catalogue.reflection import reflect

@@ -21,7 +21,8 @@ from kainite.capture.postgresql.consistent_snapshot import lives
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate import page_ranges
 from kainite.replicate.ledger import CopyStep, LoadState
-from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
+from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite_spark.load.mariadb_tasks import run_mariadb_step
 from kainite_spark.load.runner import ThreadStepRunner
 from kainite_spark.load.tasks import LoadStepResult, LoadTask, RowsOf, StepOutcome, rows_of_postgresql

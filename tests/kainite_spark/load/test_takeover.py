@@ -14,7 +14,7 @@ from kainite.capture.postgresql.replication import SourceSlot
 from kainite.log.format.entry import Outcome, UnitStatus
 from kainite.log.state.outcomes import outcomes_partition
 from kainite.replicate.ends import ReplicaEnds
-from kainite.replicate.mariadb_load_ledger import mariadb_session
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.store.memory import MemoryStore
 from kainite.targets.mariadb.rows import rows_of
 from kainite_spark.driver.outcomes import mount_outcomes

@@ -6,7 +6,8 @@ again, or drops it in the target, too.
 ===========================================  ==========================================================================
 statement                                    whose rows are others behind it
 ===========================================  ==========================================================================
-``DROP TABLE``, ``DROP DATABASE``            a table of that name may come back, and begins without rows
+``DROP TABLE``, ``DROP DATABASE``,           a table of that name may come back, and begins without rows
+``CREATE OR REPLACE DATABASE``
 ``CREATE OR REPLACE TABLE``                  the table's: it had some
 ``RENAME TABLE``, ``ALTER TABLE … RENAME``   both names': a table is given another one's place, as by tools that alter
                                              tables in a copy
@@ -14,11 +15,13 @@ statement                                    whose rows are others behind it
 ``… EXCHANGE``, ``CONVERT PARTITION``,       the table's, and those of the table that is its partition, or becomes one
 ``CONVERT TABLE … TO PARTITION``
 ``… DISCARD``, ``IMPORT TABLESPACE``         the table's
+``ALTER IGNORE TABLE``                       the table's: rows that a new unique key does not take go, and values that a
+                                             column does not take become others
 ===========================================  ==========================================================================
 
 Temporary tables are none of these. The server writes ``DROP TABLE`` itself, all others as they were sent, so there may
-be comments in them. A text that only looks like one (a column's comment says ``DROP PARTITION``) fails a unit for
-nothing, which is seen.
+be comments between any two words; what stands in an executable comment counts. A text that only looks like one (a
+column's comment says ``DROP PARTITION``) fails a unit for nothing, which is seen.
 """
 
 from __future__ import annotations
@@ -32,15 +35,20 @@ NAME: Final = r"(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$]+)"
 """A name as it is written, as one group."""
 
 _NAMED: Final = re.compile(rf"{NAME}(?:\s*\.\s*{NAME})?")
-_COMMENT: Final = re.compile(r"/\*(?!M?!).*?\*/", re.DOTALL)
+_NO_CODE: Final = re.compile(
+    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|/\*M?!\d*|/\*.*?\*/|\*/|(?:--(?=\s)|\#)[^\n]*""", re.DOTALL
+)
+"""Texts and names in quotes, as a group, which stay; comments, and the marks around what is executed."""
 _ALL_THAT_ARE_NAMED: Final = (
     re.compile(r"(DROP\s+TABLE)S?\s+(?:IF\s+EXISTS\s+)?(.+)", re.IGNORECASE | re.DOTALL),
     re.compile(r"(RENAME\s+TABLE)S?\s+(?:IF\s+EXISTS\s+)?(.+)", re.IGNORECASE | re.DOTALL),
     re.compile(rf"(CREATE\s+OR\s+REPLACE\s+TABLE)\s+({_NAMED.pattern})", re.IGNORECASE),
 )
-_DROPS_DATABASE: Final = re.compile(rf"(DROP\s+(?:DATABASE|SCHEMA))\s+(?:IF\s+EXISTS\s+)?{NAME}", re.IGNORECASE)
+_DROPS_DATABASE: Final = re.compile(
+    rf"((?:DROP|CREATE\s+OR\s+REPLACE)\s+(?:DATABASE|SCHEMA))\s+(?:IF\s+EXISTS\s+)?{NAME}", re.IGNORECASE
+)
 _ALTERS: Final = re.compile(
-    rf"ALTER\s+(?:ONLINE\s+|IGNORE\s+)*TABLE\s+(?:IF\s+EXISTS\s+)?(?P<own>{_NAMED.pattern})(?P<how>.*)",
+    rf"ALTER\s+(?P<first>(?:ONLINE\s+|IGNORE\s+)*)TABLE\s+(?:IF\s+EXISTS\s+)?(?P<own>{_NAMED.pattern})(?P<how>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _HOW: Final = re.compile(
@@ -66,22 +74,30 @@ class ReplacedTables(NamedTuple):
     tables: tuple[tuple[str, str], ...]
 
 
+def without_comments(text: str) -> str:
+    """Returns a statement without its comments; with what the server executes of them."""
+    return _NO_CODE.sub(lambda found: found[1] or " ", text).strip()
+
+
 def replaced_tables(text: str, database: str) -> ReplacedTables | None:
     """Returns the tables whose rows a statement replaces; None for a statement of another kind.
 
     Args:
-        text: the statement.
+        text: the statement, without comments.
         database: that of the names that have none.
     """
-    text = _COMMENT.sub(" ", text)
     if found := _DROPS_DATABASE.match(text):
         return ReplacedTables(_words(found[1]), ((plain_name(found[2]), ""),))
     for pattern in _ALL_THAT_ARE_NAMED:
         if found := pattern.match(text):
             return ReplacedTables(_words(found[1]), tuple(_named(_NAMED.finditer(found[2]), database)))
-    if (found := _ALTERS.match(text)) and (how := _HOW.search(found["how"])):
+    if (found := _ALTERS.match(text)) is None:
+        return None
+    if how := _HOW.search(found["how"]):
         named = chain(_NAMED.finditer(found["own"]), _OTHER.finditer(found["how"]))
         return ReplacedTables(f"ALTER TABLE {_words(how[1])}", tuple(_named(named, database)))
+    if "IGNORE" in _words(found["first"]):
+        return ReplacedTables("ALTER IGNORE TABLE", tuple(_named(_NAMED.finditer(found["own"]), database)))
     return None
 
 

@@ -30,6 +30,7 @@ class Source:
         database: its name, as the server spells it.
         server: the server's own name: MySQL's UUID, MariaDB's number.
         gtids: of the transactions that were read.
+        in_lower_case: whether the server keeps the names of databases and tables in lower case.
     """
 
     url: str
@@ -39,6 +40,7 @@ class Source:
     catalogue: MysqlSourceCatalogue
     reading: TableReading
     gtids: GtidPosition
+    in_lower_case: bool = False
 
     @property
     def identity(self) -> BinlogIdentity:
@@ -91,11 +93,12 @@ def open_source(url: str, start: BinlogOffset, tables: tuple[str, ...]) -> Sourc
         gtid = _check_begin(catalogue, database, start)
         stream = _begun(url, catalogue, database, start)
         server = _server(catalogue)
+        in_lower_case = catalogue.variables("lower_case_table_names").get("lower_case_table_names") == "1"
     except BaseException:
         catalogue.close()
         raise
     reading = TableReading(catalogue, database, tables)
-    return Source(url, database, server, stream, catalogue, reading, GtidPosition(gtid))
+    return Source(url, database, server, stream, catalogue, reading, GtidPosition(gtid), in_lower_case)
 
 
 def check_offset(url: str, start: BinlogOffset) -> None:

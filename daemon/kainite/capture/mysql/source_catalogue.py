@@ -55,7 +55,6 @@ class MysqlSourceCatalogue:
 
     Args:
         url: the database.
-        complain: takes lines for the operator.
         failing: makes what the driver raises an error of Kainite; by default a SourceError.
 
     Attributes:
@@ -66,7 +65,6 @@ class MysqlSourceCatalogue:
     def __init__(
         self,
         url: str,
-        complain: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
         failing: Callable[[], AbstractContextManager[None]] = as_source_error,
     ) -> None:
         self._url = url
@@ -74,7 +72,7 @@ class MysqlSourceCatalogue:
         with failing():
             self._connection = connect(url)
         self.is_mariadb = "mariadb" in str(self.value("SELECT version()")).lower()
-        self.charsets = Charsets(self._collations(), self._convert, complain)
+        self.charsets = Charsets(self._collations(), self._convert, _complain)
 
     def tables(self, database: str, names: Collection[str] = ()) -> dict[str, TableNow]:
         """Returns tables by their names.
@@ -153,3 +151,7 @@ class MysqlSourceCatalogue:
     def _convert(self, charset: str, data: bytes) -> str | None:
         text = self.value(f"SELECT CONVERT(CONVERT(%s USING {charset}) USING utf8mb4)", [data])
         return None if text is None else str(text)
+
+
+def _complain(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

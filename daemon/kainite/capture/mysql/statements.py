@@ -11,22 +11,21 @@ and behind ``RENAME`` a name means other rows (:mod:`~kainite.capture.mysql.repl
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 from kainite.capture.mysql.events import Query
-from kainite.capture.mysql.replaced_tables import NAME, plain_name, replaced_tables
+from kainite.capture.mysql.replaced_tables import NAME, plain_name, replaced_tables, without_comments
 
-_COMMENT: Final = re.compile(r"\s*(?:/\*(?!M?!).*?\*/|--\s[^\n]*\n|#[^\n]*\n)\s*", re.DOTALL)
 _TRUNCATE: Final = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?{NAME}(?:\s*\.\s*{NAME})?", re.IGNORECASE)
 _SAVEPOINT: Final = re.compile(r"(SAVEPOINT|ROLLBACK\s+TO)\s+(?:SAVEPOINT\s+)?(.+)", re.IGNORECASE | re.DOTALL)
 _XA: Final = re.compile(r"XA\s+(START|BEGIN|END|COMMIT|ROLLBACK)\s+(.+)", re.IGNORECASE | re.DOTALL)
 _CREATES_WITH_ROWS: Final = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b(?=.*\bSELECT\b)", re.IGNORECASE | re.DOTALL
 )
-_BEFORE: Final = re.compile(r"/\*M?!\d*\s*|SET\s+STATEMENT\s.+?\sFOR\s+", re.IGNORECASE | re.DOTALL)
-"""What MariaDB logs before a statement: an executable comment's beginning, and variables for the statement alone."""
+_BEFORE: Final = re.compile(r"SET\s+STATEMENT\s.+?\sFOR\s+", re.IGNORECASE | re.DOTALL)
+"""What MariaDB logs before a statement: variables for the statement alone."""
 _FIRST_WORD: Final = re.compile(r"\W*(\w*)")
 _ANALYZES_TABLE: Final = re.compile(r"ANALYZE\s+(?:\w+\s+)?TABLES?\b", re.IGNORECASE)
 _NO_CHANGES: Final = frozenset({
@@ -63,7 +62,7 @@ class LoggedStatement:
     Attributes:
         name: the savepoint's, the XA transaction's, the table's, or the statement's first words.
         database: the one that the statement means.
-        text: the whole of it.
+        text: the whole of it, without comments.
         tables: whose rows are replaced: databases and names; an empty name stands for all tables of a database.
     """
 
@@ -77,6 +76,12 @@ class LoggedStatement:
         """Returns the tables of a database whose rows are replaced."""
         return [table for of, table in self.tables if of == database]
 
+    def in_lower_case(self) -> Self:
+        """Returns the statement as a server has its names that keeps them in lower case."""
+        name = self.name.lower() if self.means is Means.TRUNCATE else self.name
+        tables = tuple((database.lower(), table.lower()) for database, table in self.tables)
+        return replace(self, name=name, database=self.database.lower(), text=self.text.lower(), tables=tables)
+
     def is_about(self, database: str) -> bool:
         """Returns whether a change of rows may be one of a database: it is the session's, or stands in the text."""
         return self.database == database or database in self.text
@@ -84,10 +89,9 @@ class LoggedStatement:
 
 def statement_of(query: Query) -> LoggedStatement:
     """Returns what a statement means."""
-    text = query.text
-    while found := _COMMENT.match(text) or _BEFORE.match(text):
+    text = without_comments(query.text)
+    while found := _BEFORE.match(text):
         text = text[found.end() :]
-    text = text.strip()
     if (word := text.upper().rstrip(";")) in _ENDS:
         return LoggedStatement(Means(_ENDS[word]), "", query.database, text)
     if found := _XA.match(text):

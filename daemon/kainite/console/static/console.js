@@ -169,7 +169,14 @@
     if (copied) copy(copied);
   });
 
+  // On a narrow screen the bar of pages scrolls; the open one must not be out of sight.
+  function showOpenPage() {
+    const bar = document.querySelector(".top nav"), open = bar && bar.querySelector("[aria-current]");
+    if (open) bar.scrollLeft = open.offsetLeft - bar.offsetLeft - (bar.clientWidth - open.offsetWidth) / 2;
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
+    showOpenPage();
     for (const button of document.querySelectorAll("[data-help]")) button.hidden = false;
     for (const region of document.querySelectorAll(".live[data-every]")) region.dataset.asked = String(Date.now());
     offerCopies();

@@ -72,19 +72,16 @@ def pack(records: Iterable[StreamRecord]) -> Iterator[list[StreamRecord]]:
         yield batch
 
 
-def lanes(
-    records: Sequence[StreamRecord], shard_of: Callable[[StreamRecord], int], most: int = LANES
-) -> list[list[StreamRecord]]:
+def lanes(records: Sequence[StreamRecord], shard_of: Callable[[StreamRecord], int]) -> list[list[StreamRecord]]:
     """Returns the records by lanes, in order within a lane. A shard has one lane; the shards take the lanes in turn.
 
     Args:
         records: the records, in the order in which they are to be put.
         shard_of: numbers the shards.
-        most: the largest number of lanes.
     """
     found: dict[int, list[StreamRecord]] = {}
     for record in records:
-        found.setdefault(shard_of(record) % most, []).append(record)
+        found.setdefault(shard_of(record) % LANES, []).append(record)
     return list(found.values())
 
 

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from kainite.base.clock import boot_seconds, epoch_ms
@@ -57,19 +56,15 @@ class Membership:
     Args:
         dynamodb: a client.
         settings: this worker's id, the tables, how often it reports.
-        clock: seconds, never running backwards.
     """
 
-    def __init__(
-        self, dynamodb: DynamoDBClient, settings: LeaseSettings, *, clock: Callable[[], float] = boot_seconds
-    ) -> None:
+    def __init__(self, dynamodb: DynamoDBClient, settings: LeaseSettings) -> None:
         self._coordinator = CoordinatorTable(dynamodb, settings)
         self._settings = settings
-        self._clock = clock
         self._stance = Stance.ASSIGNED
         self._fleet: FleetState | None = None
         self._leader: LeaderHeartbeats | None = None
-        self._report_due = clock()
+        self._report_due = boot_seconds()
         self._reported: CoordinatorLayout | None = None
         self._told: set[str] = set()
 
@@ -93,7 +88,7 @@ class Membership:
         try:
             while True:
                 await self._look_and_report()
-                await asyncio.sleep(pause(poll, self._report_due - self._clock() if self._reports() else None))
+                await asyncio.sleep(pause(poll, self._report_due - boot_seconds() if self._reports() else None))
         finally:
             await self._withdraw()
 
@@ -109,7 +104,7 @@ class Membership:
 
     async def _look(self) -> None:
         fleet = await asyncio.to_thread(self._read)
-        now = self._clock()
+        now = boot_seconds()
         if fleet is None or not fleet.version.assigns:
             self._leader, stance = None, Stance.SHARE
         else:
@@ -144,11 +139,11 @@ class Membership:
         return wanted and self._settings.report_worker_metrics
 
     async def _report(self) -> None:
-        if self._fleet is None or not self._reports() or self._clock() < self._report_due:
+        if self._fleet is None or not self._reports() or boot_seconds() < self._report_due:
             return
         self._reported = self._fleet.layout
         await asyncio.to_thread(self._coordinator.report, self._fleet.layout, epoch_ms() / 1000)
-        self._report_due = self._clock() + self._settings.report_interval
+        self._report_due = boot_seconds() + self._settings.report_interval
 
     async def _withdraw(self) -> None:
         if self._reported is None:

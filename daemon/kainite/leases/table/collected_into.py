@@ -2,7 +2,7 @@
 
 One attribute of Kainite's own, ``kainiteLog``: a JSON array of the worker that wrote it and the name of its log, as
 ``TABLE/PARTITION``. A worker with units of work writes it with each take and each renewal, in the same UpdateItem. Who
-takes a lease without knowing the attribute (a Java worker, an older release) leaves it as it is, so it counts only
+takes a lease without knowing the attribute (a Java worker) leaves it as it is, so it counts only
 while the worker in it owns the lease. Nothing that a lease changes hands by depends on it.
 """
 

@@ -157,7 +157,7 @@ class Outcome(msgspec.Struct, frozen=True, eq=False, array_like=True):
         return self.tid, self.status, self.instance, self.cause
 
 
-class FragmentMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.FRAGMENT.value):
+class FragmentMeta(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=EntryKind.FRAGMENT.value):
     """Deltas of a unit that is not complete yet, or of one that failed before all its deltas had come.
 
     Attributes:
@@ -198,7 +198,7 @@ class FragmentMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.F
     watermark: bool = False
 
 
-class UnitMeta(msgspec.Struct, frozen=True, array_like=True, tag=EntryKind.UNIT.value):
+class UnitMeta(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=EntryKind.UNIT.value):
     """A complete unit: its data is that of ``fragments``, then the entry's own.
 
     Attributes:

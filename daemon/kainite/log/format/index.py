@@ -46,7 +46,7 @@ class BlobSize(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     size: Annotated[int, msgspec.Meta(ge=0, le=MAX_BLOB)]
 
 
-class IndexRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class IndexRecord(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """An entry without its data.
 
     Attributes:

@@ -13,8 +13,9 @@ knows nothing of the units before, nor does anybody of units that have left, the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from kainite.uow.delta import UnitEnd
 from kainite.uow.fragment import Fragment, Reject
@@ -27,8 +28,7 @@ _TOLD: Final = 20
 """How many deltas another end, or a line that is no delta, counts for: a line has up to 2,000 characters."""
 
 
-@dataclass(slots=True)
-class HandedOutUnit:
+class HandedOutUnit(msgspec.Struct, gc=False):
     """A dispatched unit.
 
     Attributes:
@@ -39,7 +39,7 @@ class HandedOutUnit:
 
     end: UnitEnd
     identities: Collection[Identity]
-    told: set[UnitEnd | Reject] = field(default_factory=set)
+    told: set[UnitEnd | Reject] = set()
 
     @property
     def held(self) -> int:

@@ -10,6 +10,7 @@ from kainite.log.contract import LogHead, LogStore
 from kainite.log.format.entry import ControlMeta
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
+from kainite.log.state.snapshot_sections import part_ids
 
 T = TypeVar("T")
 
@@ -83,7 +84,7 @@ def _start(store: LogStore, partition: str, head: LogHead) -> FoldedLog:
     at = head.snapshot
     for batch in store.read_batches(partition, at, at, strong=True):
         entry = batch.entries[at - batch.first_id]
-        parts = snapshot.part_ids(entry.data)
+        parts = part_ids(entry.data)
         state = snapshot.load(b"".join(_part(store, partition, part) for part in parts))
         if not isinstance(entry.meta, ControlMeta) or state.next_id != entry.meta.since:
             raise LogCorruptError(f"log partition {partition}: entry {at} is not the snapshot that its head names")

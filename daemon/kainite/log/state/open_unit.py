@@ -16,7 +16,7 @@ MOST_CAUSES: Final = 100
 """The most causes, and the most misfits, that an open unit keeps: people read the first, and each was logged."""
 
 
-class OpenUnit(msgspec.Struct, array_like=True):
+class OpenUnit(msgspec.Struct, array_like=True, gc=False):
     """A unit whose deltas or end are still to come.
 
     Attributes:
@@ -42,17 +42,17 @@ class OpenUnit(msgspec.Struct, array_like=True):
 
     uow: str
     opened_ms: int
-    fragments: list[Natural] = msgspec.field(default_factory=list)
-    shards: list[str] = msgspec.field(default_factory=list)
+    fragments: list[Natural] = []
+    shards: list[str] = []
     count: Natural = 0
-    ordinals: OrdinalPages = msgspec.field(default_factory=dict)
+    ordinals: OrdinalPages = {}
     touched: TouchedSoFar = msgspec.field(default_factory=TouchedSoFar)
     end: UnitEnd | None = None
-    causes: list[str] = msgspec.field(default_factory=list)
+    causes: list[str] = []
     offending: str | None = None
-    digests: set[Digest] = msgspec.field(default_factory=set)
+    digests: set[Digest] = set()
     repeated: Natural = 0
-    misfits: list[str] = msgspec.field(default_factory=list)
+    misfits: list[str] = []
     given_up: str | None = None
     time: int | None = None
     arrived_ms: int | None = None

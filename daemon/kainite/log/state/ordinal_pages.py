@@ -42,7 +42,10 @@ def ordinals_in(pages: OrdinalPages) -> Iterator[int]:
     """Yields the ordinals of a set, page by page."""
     for name, bits in pages.items():
         first = int(name, 16) << _SHIFT
-        yield from (first + place for place in range(_MASK + 1) if bits >> place & 1)
+        while bits:
+            lowest = bits & -bits
+            yield first + lowest.bit_length() - 1
+            bits ^= lowest
 
 
 def _add(pages: OrdinalPages, page: int, bits: int) -> None:

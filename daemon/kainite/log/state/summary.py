@@ -10,7 +10,6 @@ event                    the summary in HEAD
 =======================  =============================================================================================
 a heartbeat              is of the moment before it: what it counts may not be durable yet
 a mount, a crash         stays the former owner's until the next heartbeat; ``at_ms`` tells its age
-an older release owns    is missing, since each write of HEAD replaces it
 =======================  =============================================================================================
 """
 
@@ -121,7 +120,7 @@ class LogSummary(msgspec.Struct, frozen=True, array_like=True):
         shards: how many shards are to be read.
         unread: of these, the ones that are read least far.
         paused: who has paused applying, since when and why, shortened; empty while units are applied.
-        targets: several targets; none where there is one, and then no field in HEAD.
+        targets: several targets; none where there is one.
         assigned: the digest of which target each table belongs to; empty where there is one target.
     """
 
@@ -147,14 +146,6 @@ class LogSummary(msgspec.Struct, frozen=True, array_like=True):
     targets: tuple[TargetFigure, ...] = ()
     assigned: str = ""
 
-    def has_other_targets(self, assigned: str) -> bool:
-        """Tells whether the owner's targets are others than those with a digest, as far as it has told.
-
-        An owner of a version before the digest tells the targets' figures alone.
-        """
-        told = bool(self.assigned) or not self.targets
-        return told and self.assigned != assigned
-
     @property
     def dispatched(self) -> int:
         """Returns how many dispatched units are not resolved."""
@@ -175,8 +166,7 @@ class OwnersFigures:
 
 def as_text(summary: LogSummary) -> str:
     """Returns a summary as it stands in HEAD."""
-    text = msgspec.json.encode(summary).decode()
-    return text if summary.targets else text.removesuffix(',[],""]') + "]"
+    return msgspec.json.encode(summary).decode()
 
 
 def from_text(text: str) -> LogSummary | None:
@@ -263,9 +253,9 @@ def _mark(state: FoldedLog) -> DurableMark:
 
 
 def _collecting_from(state: FoldedLog) -> int:
-    opened = (unit.fragments[0] for unit in state.open.values() if unit.fragments)
+    opened = (unit.fragments[0] for unit in state.open.values() if unit.fragments)  # oldest first
     late = (unit.first_tid for unit in state.late_units())
-    return min(min(opened, default=state.next_id), min(late, default=state.next_id))
+    return min(next(opened, state.next_id), min(late, default=state.next_id))
 
 
 def _figure(unit: UnitState | None) -> UnitFigure | None:

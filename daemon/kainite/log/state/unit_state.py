@@ -29,7 +29,7 @@ DIGEST_BYTES = 100
 """About how many bytes the identity of a delta without an ordinal takes, in a unit that collects."""
 
 
-class UnitState(msgspec.Struct, frozen=True, array_like=True):
+class UnitState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A dispatched unit. Immutable: a snapshot is written from a copy of the dictionary while the log goes on.
 
     ``late`` of a unit that still collects grows in place, so that late parts cost time linear in their deltas; a

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -84,23 +84,15 @@ class FollowedUnits:
     Args:
         store: the log's store.
         partition: the partition's name.
-        clock: seconds that never run backwards.
         targets: the names of several targets; none for an only one.
 
     Attributes:
         parts: what each of several targets has of the units; None for an only target.
     """
 
-    def __init__(
-        self,
-        store: LogStore,
-        partition: str,
-        clock: Callable[[], float] = time.monotonic,
-        targets: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, store: LogStore, partition: str, targets: tuple[str, ...] = ()) -> None:
         self._store = store
         self._partition = partition
-        self._clock = clock
         self._outcomes = {name: FollowedOutcomes(store, partition, name) for name in targets or ("",)}
         self.parts = FollowedParts(store, partition) if targets else None
         self._begin(0)
@@ -195,7 +187,7 @@ class FollowedUnits:
                 self.parts.begin()
             self.next_id = head.low_water_mark
         applied: list[AppliedUnit] = []
-        complete = self._read_log(head, applied, self._clock() + enough)
+        complete = self._read_log(head, applied, time.monotonic() + enough)
         self._units.forget_below(head.low_water_mark)
         if self.parts is not None:
             self.parts.forget_below(head.low_water_mark)
@@ -218,7 +210,7 @@ class FollowedUnits:
         try:
             for batch in reading:
                 self._take(batch, applied)
-                if self._clock() >= end:
+                if time.monotonic() >= end:
                     self._rest = reading
                     return False
         except LogCorruptError:

@@ -34,6 +34,7 @@ from typing import Final, Protocol
 from kainite.base.errors import KainiteError, LogUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
+from kainite.base.waiting import first_to_end
 from kainite.log.contract import LogHead, LogStore
 from kainite.peers.access import LOG_USER, Access
 from kainite.peers.address import OwnerAddress, reached_by
@@ -185,20 +186,14 @@ class LogFeed:
         async with linked(PEERS, address, introduction, tls=self._access.client_tls(), limits=OWNER_LIMITS) as link:
             self._link, self._doubt = link, None
             self._conversation = FeedConversation(head.generation)
-            work = [asyncio.create_task(part) for part in (self._converse(link, self._conversation), self._watch(head))]
             try:
-                done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
+                await first_to_end(self._converse(link, self._conversation), self._watch(head))
             except LogUnavailableError:
                 if self._doubt is not None:
                     raise LogUnavailableError(self._doubt) from None
                 raise
             finally:
                 self._conversation = self._link = None
-                for task in work:
-                    task.cancel()
-                await asyncio.gather(*work, return_exceptions=True)
 
     async def _converse(self, link: ClientLink[Message], conversation: FeedConversation) -> None:
         link.send(conversation.follow(self._wishes, self._next_id))

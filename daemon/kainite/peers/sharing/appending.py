@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kainite.base.errors import LogProtocolError, LogUnavailableError
 from kainite.base.logs import event
+from kainite.base.waiting import side_by_side
 from kainite.peers.access import LOG_USER, Access
 from kainite.peers.address import OwnerAddress
 from kainite.peers.sharing.connection import OwnerConnection, connected
@@ -65,18 +66,14 @@ class Appending:
     async def _append_through(
         self, connection: OwnerConnection, to: OwnerAddress, generation: int, welcomed: Callable[[], None]
     ) -> None:
-        conversing = asyncio.create_task(connection.converse())
-        opening = asyncio.create_task(connection.opened())
-        try:
-            await asyncio.wait({conversing, opening}, return_when=asyncio.FIRST_COMPLETED)
-            if opening.done():
-                self.told.is_over()
-                event(_logger, logging.INFO, "log reached", address=to, generation=generation)
-                self.present_log.put(connection)
-                welcomed()
-            await conversing
-        finally:
-            self.present_log.drop(connection)
-            for task in (conversing, opening):
-                task.cancel()
-            await asyncio.gather(conversing, opening, return_exceptions=True)
+        async with side_by_side(connection.converse(), connection.opened()) as (conversing, opening):
+            try:
+                await asyncio.wait({conversing, opening}, return_when=asyncio.FIRST_COMPLETED)
+                if opening.done():
+                    self.told.is_over()
+                    event(_logger, logging.INFO, "log reached", address=to, generation=generation)
+                    self.present_log.put(connection)
+                    welcomed()
+                await conversing
+            finally:
+                self.present_log.drop(connection)

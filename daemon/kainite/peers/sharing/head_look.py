@@ -82,7 +82,7 @@ class HeadLook:
     def _differs(self, head: LogHead) -> bool:
         """Tells whether the owner, or the last one, has other targets, as far as it has told."""
         summary = None if self._is_mine(head) else from_text(head.summary)
-        return summary is not None and summary.has_other_targets(self.assigned)
+        return summary is not None and summary.assigned != self.assigned
 
     def _seen(self, head: LogHead) -> HeadSeen:
         left = seconds_held(head, self.worker, self.watch, self.process)

@@ -28,6 +28,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from kainite.base.errors import LogProtocolError, LogRequestError
 from kainite.base.logs import event
 from kainite.base.time_limit import time_limit
+from kainite.base.waiting import side_by_side
 from kainite.observe import metric
 from kainite.observe.meter import Meter
 from kainite.owner.owner import LogOwner
@@ -197,17 +198,12 @@ class Reception:
         self, peer: Peer[Message], owner: LogOwner, work: Callable[[], Coroutine[Any, Any, None]]
     ) -> None:
         """Works until the connection or the owner ends; says where the owner is when it ends here."""
-        working, ended = asyncio.create_task(work()), asyncio.create_task(owner.failed())
-        try:
+        async with side_by_side(work(), owner.failed()) as (working, ended):
             await asyncio.wait({working, ended}, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 working.result()
             else:
                 await peer.send(Elsewhere(0, 0, self._where.elsewhere()))
-        finally:
-            for task in (working, ended):
-                task.cancel()
-            await asyncio.gather(working, ended, return_exceptions=True)
 
     def _observe_lags(self) -> None:
         """Tells the meter how far the slowest follower is behind."""

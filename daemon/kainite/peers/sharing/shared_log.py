@@ -66,7 +66,6 @@ class SharedLog:
         identity: the stream's identity, which no other stream ever has, not even one of the same name; None if it is
             not known.
         audit: gets the units before they leave the log; None means that nothing keeps them.
-        clock: measures leases and ages, seconds since boot.
         process: the identity of this process; None means that of the calling process.
         access: where this process listens, who may connect, and as whom it connects; None means on loopback, and who
             has read HEAD.
@@ -81,7 +80,6 @@ class SharedLog:
         stream: str,
         holders: HolderCheck,
         audit: AuditTrail | None = None,
-        clock: Callable[[], float] = boot_seconds,
         process: ProcessIdentity | None = None,
         access: Access | None = None,
         identity: str | None = None,
@@ -92,13 +90,13 @@ class SharedLog:
         """This process's identity, and the log that it means."""
         self.access = access or Access()
         """Where this process listens, who may connect, and as whom it connects."""
-        self.present_log = PresentLog(clock, settings.lease)
+        self.present_log = PresentLog(boot_seconds, settings.lease)
         """The log to which the shards' requests go."""
-        self.latest_reading = LatestReading(clock)
+        self.latest_reading = LatestReading(boot_seconds)
         """Reports how far this process's shards are read."""
-        self.reception = Reception(self.name, self, clock, meter, holders)
+        self.reception = Reception(self.name, self, boot_seconds, meter, holders)
         """The members, followers and others that are connected to this process."""
-        told, watch = ToldOnce(), LeaseWatch(clock)
+        told, watch = ToldOnce(), LeaseWatch(boot_seconds)
         self._head = HeadLook(store, partition, worker, process, watch, self.present_log, told, settings.targets.digest)
         self._owning = Owning(
             store,
@@ -107,7 +105,7 @@ class SharedLog:
             identity,
             process,
             watch,
-            clock,
+            boot_seconds,
             audit,
             meter,
             self.present_log,
@@ -284,7 +282,6 @@ async def open_shared_log(
     *,
     holders: HolderCheck,
     audit: AuditTrail | None = None,
-    clock: Callable[[], float] = boot_seconds,
     process: ProcessIdentity | None = None,
     access: Access | None = None,
     identity: str | None = None,
@@ -308,7 +305,7 @@ async def open_shared_log(
     """
     await wait_out(store.create, stop or asyncio.Event(), "the log's table")
     access = access or Access()
-    log = SharedLog(store, settings, uow, stream, holders, audit, clock, process, access, identity, meter)
+    log = SharedLog(store, settings, uow, stream, holders, audit, process, access, identity, meter)
     async with log.port_open(access), following_files(access.held, meter):
         running = asyncio.create_task(log.run(), name="shared log")
         try:

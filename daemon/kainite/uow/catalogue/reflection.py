@@ -44,10 +44,13 @@ def catalogue_of(reader: CatalogueReader, schemas: Sequence[str]) -> Catalogue:
     wanted = tuple(dict.fromkeys(schemas)) or (default,)
     missing = sorted({schema for schema in wanted if schema is not None} - set(reader.schemas()))
     if missing:
-        raise CatalogueError(f"target has no schema {missing[0]!r}")
+        raise CatalogueError(f"target has no schema {missing[0]!r}: look at targetSchemas and target")
     found = [_table(table, default) for schema in wanted for table in _found(reader, schema)]
     if not found:
-        raise CatalogueError(f"target has no tables in schema {', '.join(map(str, wanted))}")
+        raise CatalogueError(
+            f"target has no tables in schema {', '.join(map(str, wanted))}: make them first (a replica's with kainite"
+            " replicate init --write), or name their schemas in targetSchemas"
+        )
     return Catalogue(_by_name(found), default)
 
 

@@ -76,8 +76,12 @@ class AtomicTarget:
 
     def take_tables(self, taking: LogTables) -> None:
         for name, target in self.targets.items():
-            own = {table: full for table, full in taking.tables.items() if self.assignment.target_of(table) == name}
-            target.take_tables(replace(taking, tables=own))
+            target.take_tables(taking.of(self.assignment, name))
+
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        self._resolve_behind(fence)
+        for name, target in self.targets.items():
+            target.give_up_tables(fence, taking.of(self.assignment, name), _of_each(mark))
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self.resolve(log_partition, (generation, -1))

@@ -139,6 +139,9 @@ class ExecTarget:
     def take_tables(self, taking: LogTables) -> None:
         """Does nothing: what a loader writes to, and who else does, it alone knows."""
 
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        """Does nothing, as :meth:`take_tables`."""
+
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         self._own.ask(say.take_over(log_partition, generation), outranked(log_partition, generation))
 

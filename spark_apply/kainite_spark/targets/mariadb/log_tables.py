@@ -13,7 +13,16 @@ from kainite.base.redaction import redacted
 from kainite.targets.mariadb.connection import connect
 from kainite_spark.targets.log_tables import LogTables
 
-_GIVE_UP: Final = "DELETE FROM kainite_log_table WHERE log_partition = %s"
+# One log at a time, or InnoDB finds deadlocks between logs that take different tables: each writes a row of no table
+# first, which nobody sees. Clusters may refuse GET_LOCK.
+_ONE_AT_A_TIME: Final = """
+    INSERT INTO kainite_log_table (table_name, log, log_partition) VALUES ('', '', '')
+    ON DUPLICATE KEY UPDATE log_partition = ''"""
+_LET_OTHERS: Final = "DELETE FROM kainite_log_table WHERE table_name = ''"
+
+# By primary key: whoever looks for its rows with locks, waits for what other logs take at the same time.
+_OF_LOG: Final = "SELECT table_name FROM kainite_log_table WHERE log_partition = %s"
+_GIVE_UP: Final = "DELETE FROM kainite_log_table WHERE table_name = %s AND log_partition = %s"
 
 # Waits for another log that takes the same table, and has not committed yet; then its row stays as it is.
 _TAKE: Final = """
@@ -30,11 +39,20 @@ _UNREADABLE: Final = (1142, 1146)
 def take(connection: pymysql.connections.Connection, taking: LogTables) -> None:
     """Takes tables for a log, in the caller's transaction; raises CatalogueError if another log has one."""
     with connection.cursor() as cursor:
-        cursor.execute(_GIVE_UP, (taking.log_partition,))
+        cursor.execute(_ONE_AT_A_TIME)
         if taking.tables:
             cursor.executemany(_TAKE, [(name, taking.log, taking.log_partition) for name in taking.full_names])
             cursor.execute(_OF_OTHERS, (taking.full_names, taking.log))
             taking.check(dict(cursor.fetchall()))
+        cursor.execute(_LET_OTHERS)
+
+
+def give_up(connection: pymysql.connections.Connection, taking: LogTables) -> None:
+    """Frees the tables that a log has and takes no more, in the caller's transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_LOG, (taking.log_partition,))
+        for row in taking.given_up(name for (name,) in cursor.fetchall()):
+            cursor.execute(_GIVE_UP, row)
 
 
 def taken_tables(url: str) -> Mapping[str, str]:

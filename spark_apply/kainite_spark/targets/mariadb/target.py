@@ -12,11 +12,9 @@ import pymysql
 
 from kainite.base.errors import CatalogueError, TargetError
 from kainite.base.logs import event
-from kainite.replicate import mariadb_ledger
 from kainite.settings import TargetTriggers
 from kainite.targets.mariadb.connection import connect
 from kainite.targets.mariadb.grants import grants_of, lacking
-from kainite.targets.mariadb.own_columns import check_mariadb_columns
 from kainite.uow.canonical import canonical_of, is_opaque
 from kainite.uow.catalogue.tables import Catalogue, Table
 from kainite_spark.targets.fence import Fence
@@ -68,7 +66,6 @@ class MariadbTarget:
         Schema.of(catalogue)
         with self._connection() as connection:
             send(connection, ledger.CREATE)
-            check_mariadb_columns(connection, (*ledger.CREATE, *mariadb_ledger.CREATE))
             if is_cut_over(connection, log_partition):
                 return  # whoever begins there is refused by its fence
             self._check_tables(connection)
@@ -81,6 +78,11 @@ class MariadbTarget:
     def take_tables(self, taking: LogTables) -> None:
         with self._transaction() as connection:
             log_tables.take(connection, taking)
+
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            fence_row.advance(connection, fence, mark, lowest=fence.micro_batch - 1)
+            log_tables.give_up(connection, taking)
 
     def hooks(self) -> FoundHooks:
         with self._connection() as connection:

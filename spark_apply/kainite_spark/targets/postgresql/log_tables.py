@@ -39,10 +39,14 @@ def take(connection: psycopg.Connection, taking: LogTables) -> None:
     """Takes tables for a log, in the caller's transaction; raises CatalogueError if another log has one."""
     names = taking.full_names
     connection.execute(CREATE)
-    connection.execute(_GIVE_UP, (taking.log_partition, names))
     connection.execute(_TAKE, (taking.log, taking.log_partition, names))
     # A statement of its own, whose snapshot has what was committed while the one before waited.
     taking.check(dict(connection.execute(_OF_OTHERS, (names, taking.log)).fetchall()))
+
+
+def give_up(connection: psycopg.Connection, taking: LogTables) -> None:
+    """Frees the tables that a log has and takes no more, in the caller's transaction."""
+    connection.execute(_GIVE_UP, (taking.log_partition, taking.full_names))
 
 
 def taken_tables(url: str) -> Mapping[str, str]:

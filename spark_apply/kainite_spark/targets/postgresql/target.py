@@ -15,7 +15,6 @@ from kainite.base.errors import CatalogueError
 from kainite.base.logs import event
 from kainite.settings import TargetTriggers
 from kainite.targets.postgresql.connection import connect
-from kainite.targets.postgresql.own_columns import check_own_columns
 from kainite.targets.postgresql.pooling import OWN_POOL, leads_through_pooler
 from kainite.uow.catalogue.tables import Catalogue
 from kainite_spark.targets.driver_connection import DriverConnection
@@ -75,13 +74,17 @@ class PostgresTarget:
                 event(_LOG, logging.WARNING, told, schemas=", ".join(elsewhere[0]))
             connection.execute(ledger.CREATE_APPLIED)
             connection.execute(ledger.CREATE_FENCE)
-            check_own_columns(connection, (ledger.CREATE_APPLIED, ledger.CREATE_FENCE))
             self._look_at_hooks(connection, log_partition)
 
     def take_tables(self, taking: LogTables) -> None:
         with self._transaction() as connection:
             connection.execute(_ONE_AT_A_TIME)
             log_tables.take(connection, taking)
+
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
+            log_tables.give_up(connection, taking)
 
     def hooks(self) -> FoundHooks:
         with self._transaction() as connection:

@@ -35,7 +35,8 @@ CREATE_LOG_TABLE = """
         log_partition text NOT NULL
     )"""
 
-GIVE_UP_TABLES = "DELETE FROM kainite_log_table WHERE log_partition = ?"
+TABLES_OF_LOG = "SELECT table_name FROM kainite_log_table WHERE log_partition = ?"
+GIVE_UP_TABLE = "DELETE FROM kainite_log_table WHERE table_name = ? AND log_partition = ?"
 
 TAKE_TABLE = """
     INSERT INTO kainite_log_table (table_name, log, log_partition) VALUES (?, ?, ?)

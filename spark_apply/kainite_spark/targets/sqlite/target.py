@@ -160,11 +160,16 @@ class SqliteTarget:
     def take_tables(self, taking: LogTables) -> None:
         with self._transaction() as connection:
             connection.execute(ledger.CREATE_LOG_TABLE)
-            connection.execute(ledger.GIVE_UP_TABLES, (taking.log_partition,))
             rows = [(name, taking.log, taking.log_partition) for name in taking.full_names]
             connection.executemany(ledger.TAKE_TABLE, rows)
             others = connection.execute(ledger.TABLES_OF_OTHERS, (taking.log,))
             taking.check({name: log for name, log in others if name in taking.tables.values()})
+
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        with self._transaction() as connection:
+            _advance(connection, ledger.CLOSE_MICRO_BATCH, fence, mark)
+            has = connection.execute(ledger.TABLES_OF_LOG, (taking.log_partition,)).fetchall()
+            connection.executemany(ledger.GIVE_UP_TABLE, taking.given_up(name for (name,) in has))
 
     def hooks(self) -> FoundHooks:
         with self._transaction() as connection:

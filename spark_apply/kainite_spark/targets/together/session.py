@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -49,21 +49,28 @@ class TogetherSession:
             found = session.applied(ledger_in(log_partition, name), tids)
             self._has[name] = self._has[name] - asked | found
         complete = asked.intersection(*self._has.values())
-        for has in self._has.values():
-            has -= complete
+        self._forget(complete)
         return complete
 
     def apply(self, fence: Fence, units: Sequence[Unit], *, folded: bool = False) -> None:
-        parts = self._parts(units)
-        self._hold(fence, parts, parts, lambda session, own, mine: session.apply(own, mine, folded=folded))
+        self._apply(fence, units, lambda session, own, mine: session.apply(own, mine, folded=folded))
 
     def apply_in_source_order(self, fence: Fence, unit: Unit) -> None:
-        parts = self._parts((unit,))
-        self._hold(fence, parts, parts, lambda session, own, mine: session.apply_in_source_order(own, mine[0]))
+        self._apply(fence, (unit,), lambda session, own, mine: session.apply_in_source_order(own, mine[0]))
 
     def close(self) -> None:
         for session in self._sessions.values():
             session.close()
+
+    def _apply(self, fence: Fence, units: Sequence[Unit], apply: _Apply) -> None:
+        parts = self._parts(units)
+        self._hold(fence, parts, parts, apply)
+        self._forget({unit.tid for unit in units})
+
+    def _forget(self, tids: Set[int]) -> None:
+        """Forgets units that all targets have: a session lives as long as its process."""
+        for has in self._has.values():
+            has -= tids
 
     def _parts(self, units: Sequence[Unit]) -> _Parts:
         touched = divided(units, self._assignment)

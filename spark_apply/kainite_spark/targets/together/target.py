@@ -50,8 +50,14 @@ class TogetherTarget:
 
     def take_tables(self, taking: LogTables) -> None:
         for name, target in self.targets.items():
-            own = {table: full for table, full in taking.tables.items() if self.assignment.target_of(table) == name}
-            target.take_tables(replace(taking, log_partition=ledger_in(taking.log_partition, name), tables=own))
+            own = replace(taking.of(self.assignment, name), log_partition=ledger_in(taking.log_partition, name))
+            target.take_tables(own)
+
+    def give_up_tables(self, fence: Fence, taking: LogTables, mark: TargetMark | None = None) -> None:
+        for name, target in self.targets.items():
+            ledger = ledger_in(fence.log_partition, name)
+            own = replace(taking.of(self.assignment, name), log_partition=ledger)
+            target.give_up_tables(replace(fence, log_partition=ledger), own, mark)
 
     def raise_generation(self, log_partition: str, generation: int, mark: TargetMark | None = None) -> None:
         for name, target in self.targets.items():

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
 from kainite.base.clock import boot_seconds
@@ -20,6 +19,7 @@ from kainite.fleet.model.records import Duty, Work
 from kainite.fleet.programs.commands import HostCommand
 from kainite.fleet.programs.duty_program import DutyProgram
 from kainite.fleet.steps.plan import ProgramPhase, ProgramState
+from support.duty_runs import began, gone
 
 CHILD = Path(__file__).parents[3] / "children" / "duty.py"
 LONG = 60.0
@@ -45,25 +45,6 @@ async def reaches(program: DutyProgram, holds: Callable[[ProgramState], bool]) -
 
 def in_phase(phase: ProgramPhase) -> Callable[[ProgramState], bool]:
     return lambda state: state.phase is phase
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "duty.log"
-
-
-async def began(file: Path) -> int:
-    """Waits until the program runs; returns its process id."""
-    async with asyncio.timeout(30):
-        while not file.exists() or "runs" not in file.read_text():
-            await asyncio.sleep(0.01)
-    return int(file.read_text().split()[1])
-
-
-async def gone(pid: int) -> None:
-    async with asyncio.timeout(30):
-        while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-            await asyncio.sleep(0.01)
 
 
 async def test_a_line_says_that_it_is_ready(file: Path) -> None:

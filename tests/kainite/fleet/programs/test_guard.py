@@ -1,7 +1,5 @@
 """The guard: its program runs no longer than its daemon lives and says, and the guard ends as its program does."""
 
-# ruff: noqa: ASYNC110, ASYNC240 - what these tests wait for is other processes' doing, and nothing else runs
-
 from __future__ import annotations
 
 import asyncio
@@ -10,35 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from kainite.base.clock import boot_seconds
 from kainite.fleet.programs import guard as guard_module
 from kainite.fleet.programs.duty_program import GUARD
 from kainite.fleet.programs.guard import LOST
+from support.duty_runs import began, gone
 
 CHILD = Path(__file__).parents[3] / "children" / "duty.py"
 LONG = 60.0
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "duty.log"
-
-
-async def began(file: Path) -> int:
-    """Waits until the program runs; returns its process id."""
-    async with asyncio.timeout(30):
-        while not file.exists() or "runs" not in file.read_text():
-            await asyncio.sleep(0.01)
-    return int(file.read_text().split()[1])
-
-
-async def gone(pid: int) -> None:
-    async with asyncio.timeout(30):
-        while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-            await asyncio.sleep(0.01)
 
 
 def guarded(*command: str, grace: float = 10.0, lasts: float = LONG) -> subprocess.Popen[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kainite.base.errors import LogCorruptError
 from kainite.log.format.entry import Entry, EntryKind, OperationKind, OperationMeta, OperationResult
 from kainite.log.state import snapshot
 from kainite.log.state.folded import FoldedLog
@@ -68,17 +67,6 @@ def test_a_snapshot_has_the_operations_and_the_pause() -> None:
     loaded = snapshot.load(snapshot.dump(state))
     assert loaded.operations.all() == state.operations.all()
     assert loaded.operations.pause == operation(1, PAUSE)
-
-
-def test_a_snapshot_of_the_release_before_has_no_operations() -> None:
-    header = msgspec.to_builtins(snapshot.capture(FoldedLog()).header) | {"version": snapshot.OLDEST}
-    del header["pause"]
-    data = msgspec.msgpack.encode(header)
-    loaded = snapshot.load(len(data).to_bytes(4, "big") + data)
-    assert (loaded.operations.all(), loaded.operations.pause) == ([], None)
-    older = msgspec.msgpack.encode(header | {"version": snapshot.OLDEST - 1})
-    with pytest.raises(LogCorruptError, match="cannot be read"):
-        snapshot.load(len(older).to_bytes(4, "big") + older)
 
 
 def test_texts_are_bounded_whoever_asks() -> None:

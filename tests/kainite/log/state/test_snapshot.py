@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kainite.base.errors import LogCorruptError
 from kainite.base.position import Position
 from kainite.log.collecting.collect import collect
 from kainite.log.collecting.overdue import expire
@@ -79,49 +74,6 @@ def test_a_loaded_state_goes_on_as_the_one_that_was_dumped(before: list[Entry], 
     assert snapshot.dump(loaded) == snapshot.dump(state)
 
 
-def sections(*made: dict[str, Any]) -> bytes:
-    """Returns sections of a snapshot, each as it is given."""
-    encoded = [msgspec.msgpack.encode(section) for section in made]
-    return b"".join(len(data).to_bytes(4, "big") + data for data in encoded)
-
-
-EMPTY: dict[str, Any] = msgspec.to_builtins(snapshot.capture(FoldedLog()).header)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "does not begin with its header"),
-        (b"[]", "unpack_from"),
-        (b"\0\0\0\x09{}", "cut short"),
-        (b"\0\0\0\x02{}", "cannot be read"),
-        (sections(EMPTY | {"version": 5}), "`int` <= 4 - at `\\$.version`"),
-        (sections(EMPTY | {"positions": {"s0": ["x", 0]}}), "matching regex"),
-        (sections(EMPTY | {"next_id": -1}), "`int` >= 0"),
-        (sections(EMPTY, EMPTY), "two headers"),
-        (sections({"type": "units", "items": []}), "does not begin with its header"),
-        (sections(EMPTY, {"type": "open", "items": [["T"]]}), "cannot be read"),
-        (sections(EMPTY, {"type": "units", "items": [[1, [2, "T", 1], "odd"]]}), "Invalid enum value 'odd'"),
-        (sections(EMPTY, {"type": "other", "items": []}), "Invalid value 'other'"),
-    ],
-)
-def test_what_is_no_snapshot_of_this_version_is_refused(data: bytes, message: str) -> None:
-    with pytest.raises(LogCorruptError, match=message):
-        snapshot.load(data)
-
-
-DEEP = b"\xa1x" + b"\x91" * 100_000 + b"\x90"
-"""A field of a MessagePack map that no release knows, too deep for any reader."""
-
-
-def test_a_field_that_is_nested_too_deeply_is_refused() -> None:
-    section = b"\x83\xa4type\xa4open\xa5items\x90" + DEEP
-    with pytest.raises(LogCorruptError, match="recursion"):
-        snapshot.load(len(section).to_bytes(4, "big") + section)
-    with pytest.raises(LogCorruptError, match="recursion"):
-        snapshot.part_ids(b"\x83\xa7version\x03\xa5parts\x91\x01" + DEEP)
-
-
 @given(SOME, SOME)
 def test_a_captured_state_is_not_changed_by_what_comes_after(before: list[Entry], after: list[Entry]) -> None:
     state = folded(before)
@@ -149,31 +101,6 @@ def test_many_units_and_large_ones_make_several_parts() -> None:
     assert loaded.waiting_bytes == state.waiting_bytes
     assert loaded.statuses == state.statuses
     assert snapshot.needed_by(snapshot.capture(state)) == needed(state)
-
-
-def packed(**fields: Any) -> bytes:
-    return msgspec.msgpack.encode(fields)
-
-
-def test_a_list_of_parts_reads_back() -> None:
-    assert snapshot.part_ids(snapshot.manifest([3, 5])) == (3, 5)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"[]",
-        b"{}",
-        packed(version=3),
-        packed(version=3, parts=["x"]),
-        packed(version=3, parts=[]),
-        packed(version=2, parts=[1]),
-    ],
-)
-def test_what_is_no_list_of_parts_is_refused(data: bytes) -> None:
-    with pytest.raises(LogCorruptError, match="cannot be read"):
-        snapshot.part_ids(data)
 
 
 def test_what_was_captured_stays_as_it_was_while_units_go_on_collecting() -> None:

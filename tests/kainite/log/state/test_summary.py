@@ -137,12 +137,6 @@ def test_a_target_says_since_when_its_apply_job_could_have_applied_a_unit() -> N
     assert since() == [("a", 2, 1, None), ("b", 0, 0, None)]
 
 
-def test_one_target_has_no_field_of_targets() -> None:
-    text = as_text(LogSummary(1, 0, MARK))
-    assert text.endswith('[],""]')
-    assert from_text(text) == LogSummary(1, 0, MARK)
-
-
 def test_a_mark_is_the_latest_state_that_is_durable_as_a_whole() -> None:
     state = FoldedLog()
     marks = DurableMarks(state)

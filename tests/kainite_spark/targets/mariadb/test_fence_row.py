@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
-
-import pytest
 
 from kainite.targets.mariadb.connection import connect
 from kainite_spark.targets.contract import Unit
@@ -13,17 +10,10 @@ from kainite_spark.targets.fence import Fence
 from kainite_spark.targets.mariadb import ledger
 from kainite_spark.targets.mariadb.prepared import xid_of
 from kainite_spark.targets.preparing import PreparingTarget, TransactionName, gid_of
-from support.stores import Database, Stores
+from support.stores import Stores
 
 NAME = TransactionName(1, 0, "a1")
 GID = gid_of("0", "shop", NAME)
-
-
-@pytest.fixture
-def stores(mariadb: str) -> Iterator[Stores]:
-    opened = Stores(Database(mariadb))
-    yield opened
-    opened.close()
 
 
 def test_what_held_the_fence_is_forgotten_when_it_advances(stores: Stores) -> None:

@@ -12,7 +12,8 @@ import pytest
 from kainite.base.errors import TargetFencedError, TargetUnavailableError
 from kainite.capture.postgresql.consistent_snapshot import ConsistentPoint
 from kainite.capture.postgresql.source_identity import SourceIdentity
-from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger, mariadb_session
+from kainite.replicate.mariadb_load_ledger import MariadbLoadLedger
+from kainite.replicate.mariadb_target_session import mariadb_session
 from kainite.uow.catalogue.reflection import reflect
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.contract import Unit
@@ -27,7 +28,7 @@ POINT = 1000
 
 @dataclass(frozen=True)
 class LoadedName:
-    """A table that is loaded; implements :class:`kainite.replicate.load_ledger.PlacedTable`."""
+    """A table that is loaded; implements :class:`kainite.replicate.found_load.PlacedTable`."""
 
     place: tuple[str, str]
 

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from kainite_spark.targets.mariadb import rendering, sent_packets
-from support.stores import Database, Store, Stores
+from support.stores import Store, Stores
 
 DDL = "CREATE TABLE item (id bigint PRIMARY KEY, v integer, t varchar(20))"
-
-
-@pytest.fixture
-def stores(mariadb: str) -> Iterator[Stores]:
-    opened = Stores(Database(mariadb))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

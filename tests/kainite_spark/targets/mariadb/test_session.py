@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -15,16 +14,9 @@ from kainite.targets.mariadb.connection import connect
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.mariadb import session
 from support.mariadb_server import WAITING_FOR_ROWS
-from support.stores import Database, Store, Stores
+from support.stores import Store, Stores
 
 DDL = "CREATE TABLE item (id bigint PRIMARY KEY, v integer, t varchar(20))"
-
-
-@pytest.fixture
-def stores(mariadb: str) -> Iterator[Stores]:
-    opened = Stores(Database(mariadb))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

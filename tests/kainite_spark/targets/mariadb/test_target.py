@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -22,13 +21,6 @@ CYCLE = """
     CREATE TABLE egg (id int PRIMARY KEY, hen int REFERENCES hen (id));
     ALTER TABLE hen ADD FOREIGN KEY (egg) REFERENCES egg (id);
 """
-
-
-@pytest.fixture
-def stores(mariadb: str) -> Iterator[Stores]:
-    opened = Stores(Database(mariadb))
-    yield opened
-    opened.close()
 
 
 def test_a_table_without_transactions_is_refused(stores: Stores) -> None:

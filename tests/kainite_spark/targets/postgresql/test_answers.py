@@ -27,13 +27,6 @@ FORBIDDEN = {
 
 
 @pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    opened = Stores(Database(postgres))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def lowly(postgres: str) -> Iterator[Stores]:
     """Gives the database to a role that is no superuser; the role owns it."""
     database = conninfo_to_dict(postgres)["dbname"]

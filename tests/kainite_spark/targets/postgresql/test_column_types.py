@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from kainite.uow.catalogue.file import read_catalogue, write_catalogue
 from kainite_spark.targets.opening import open_target
-from support.stores import Database, Store, Stores
+from support.stores import Store, Stores
 
 THING = """
     CREATE DOMAIN amount AS integer NOT NULL DEFAULT 1;
@@ -32,13 +31,6 @@ WIDER = {
     "longer text": ("varchar(3)", "varchar(9)", "longer", "longer"),
     "an array": ("numeric(4,1)[]", "numeric(4,2)[]", "{1.25}", "{1.25}"),
 }
-
-
-@pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    opened = Stores(Database(postgres))
-    yield opened
-    opened.close()
 
 
 def alter(store: Store, kind: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
@@ -44,13 +42,6 @@ STATES = """
     SELECT tgrelid::regclass::text, tgname::text, tgenabled::text FROM pg_trigger WHERE NOT tgisinternal
     UNION ALL SELECT ev_class::regclass::text, rulename::text, ev_enabled::text FROM pg_rewrite
               WHERE ev_class = 'product'::regclass ORDER BY 1, 2"""
-
-
-@pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    opened = Stores(Database(postgres))
-    yield opened
-    opened.close()
 
 
 def test_nothing_fires_and_foreign_keys_are_still_checked(stores: Stores) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from kainite.base.errors import CatalogueError
@@ -11,13 +9,6 @@ from kainite.uow.catalogue.reflection import reflect
 from support.stores import Database, Stores
 
 NAMED = "excluded", "t", "d", "new0", "old0", "json_to_recordset"
-
-
-@pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    opened = Stores(Database(postgres))
-    yield opened
-    opened.close()
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -5,7 +5,6 @@ The table's triggers fire in the target, so its changes are made one by one; the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from kainite.settings import ApplySettings, TargetTriggers
 from kainite.uow.delta import Delta
 from kainite_spark.targets.contract import Unit
-from support.stores import Database, Store, Stores
+from support.stores import Store, Stores
 
 FIRE = ApplySettings(triggers=TargetTriggers.FIRE)
 SEEN = """
@@ -39,13 +38,6 @@ TWO_PARTS = """
     CREATE TABLE p1 PARTITION OF tree FOR VALUES IN (1);
     CREATE TABLE p2 PARTITION OF tree DEFAULT;
 """
-
-
-@pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    opened = Stores(Database(postgres))
-    yield opened
-    opened.close()
 
 
 def tree(references: str) -> str:

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from kainite.base.errors import TargetRejectedError
 from kainite.settings import ApplySettings, TargetTriggers
-from support.stores import Database, Stores
-
-
-@pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    stores = Stores(Database(postgres))
-    yield stores
-    stores.close()
+from support.stores import Stores
 
 
 def test_a_trigger_may_refuse_and_may_not_swallow(stores: Stores) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
 from kainite.base.errors import TargetUnavailableError
-from support.stores import Database, Stores
+from support.stores import Stores
 from support.waiting import eventually
 
 TYPES = """
@@ -27,13 +26,6 @@ SALES = """
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, price numeric DEFAULT 7,
         twice numeric GENERATED ALWAYS AS (price * 2) STORED);
 """
-
-
-@pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    opened = Stores(Database(postgres))
-    yield opened
-    opened.close()
 
 
 def test_every_type_comes_out_as_it_went_in(stores: Stores) -> None:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 
 import pytest
 
 from kainite.base.errors import TargetUnavailableError
 from kainite_spark.targets.opening import open_target
-from support.stores import Database, Stores
-
-
-@pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    stores = Stores(Database(postgres))
-    yield stores
-    stores.close()
+from support.stores import Stores
 
 
 def test_nobody_there_is_unavailable(stores: Stores) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
@@ -28,13 +26,6 @@ CHANGING = """
 """What the trigger sets stays in the session after the commit, as what another client sets does behind a pooler."""
 
 FIRING = ApplySettings(triggers=TargetTriggers.FIRE)
-
-
-@pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    opened = Stores(Database(postgres))
-    yield opened
-    opened.close()
 
 
 def test_what_a_trigger_sets_in_the_session_does_not_reach_the_next_transaction(stores: Stores) -> None:

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from kainite_spark.targets.postgresql.transactions import opened
-from support.stores import Database, Stores
-
-
-@pytest.fixture
-def stores(postgres: str) -> Iterator[Stores]:
-    stores = Stores(Database(postgres))
-    yield stores
-    stores.close()
+from support.stores import Stores
 
 
 def test_a_silent_network_is_given_up_within_a_minute_unless_the_url_says_otherwise(stores: Stores) -> None:

@@ -19,7 +19,7 @@ from kainite_spark.targets.together.session import ledger_in
 from support.atomic_world import LEDGER, AtomicWorld
 from support.chaos import Fate, KilledError
 from support.joint_history import file_databases
-from support.several_world import contact, item, noting
+from support.several_world import NOTES, contact, item, noting
 from support.stores import Database
 
 FENCE = Fence(LEDGER, 2, 3)
@@ -44,6 +44,21 @@ def test_a_unit_is_applied_when_each_target_has_it_and_one_in_some_alone_is_told
         crm.apply(own, [Unit(2, "T-2", tuple(noting("T-2", contact(2, 2))))])
     assert target.close_micro_batch(replace(FENCE, micro_batch=4), [1, 2, 3]) == {1}
     assert caplog.messages == ["unit is in some targets alone"]
+
+
+def test_a_session_remembers_no_unit_that_all_targets_have(world: AtomicWorld) -> None:
+    """Shows it by targets that went back. A session lives as long as its process, and would grow with its units."""
+    target = world.joint()
+    target.raise_generation(LEDGER, 2)
+    target.begin_micro_batch(FENCE)
+    unit = Unit(1, "T-1", tuple(noting("T-1", item(1, 1), contact(1, 1))))
+    with closing(target.connect()) as session:
+        for _ in range(2):
+            session.apply(FENCE, [unit])
+            assert (world.noted("shop"), world.noted("crm")) == (["T-1"], ["T-1"])
+            for name, table in (("shop", "item"), ("crm", "contact")):
+                emptied = ("kainite_applied", NOTES[name], table)
+                world.databases[name].run("".join(f"DELETE FROM {each};" for each in emptied))
 
 
 def test_a_job_that_was_taken_over_is_fenced_in_each_target(world: AtomicWorld) -> None:

@@ -1,0 +1,16 @@
+"""Gives the tests of targets on PostgreSQL the database of each test, and the stores in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.stores import Database, Stores
+
+
+@pytest.fixture
+def stores(postgres: str) -> Iterator[Stores]:
+    opened = Stores(Database(postgres))
+    yield opened
+    opened.close()
