@@ -11,8 +11,10 @@ copied into an empty database with its keys and indexes by
 * ``CREATE SUBSCRIPTION (copy_data = true)``: PostgreSQL's own initial copy, into tables that have their keys, with two
   workers.
 
-Both servers have fsync and synchronous_commit on. Memory is the peak (VmHWM) of the largest of Spark's Python workers.
-With ``--turns`` the methods take turns, and for each the ratio to ``pg_restore -j2`` in the same turn is printed.
+Both servers have fsync and synchronous_commit on. Memory is the peak (VmHWM) of the largest process that copies.
+Processor time (user and system) is that of both servers and of all processes that copy; other work on the machine
+hardly changes it. With ``--turns`` the methods take turns, and for each the ratio to ``pg_restore -j2`` in the same
+turn is printed.
 
     python benchmarks/load.py [--rows N] [--databases narrow …] [--methods kainite …] [--turns N] [--json]
 """
@@ -38,8 +40,8 @@ from typing import Final
 
 import psutil
 import psycopg
-from pyspark import SparkContext
 from runs.machine import warn_unless_quiet
+from runs.processor import processor_seconds
 
 from kainite.capture.postgresql.replication import SourceSlot, create_slot
 from kainite.replicate import ledger
@@ -56,8 +58,10 @@ from kainite_demo.postgres_server import postgres, programs
 from kainite_spark.driver.job_watch import SparkLimits
 from kainite_spark.driver.session import spark_context
 from kainite_spark.driver.spark_items import SparkItems
+from kainite_spark.executor import worker_daemon
 from kainite_spark.load.copy_source import PostgresCopySource
 from kainite_spark.load.job import LoadJob
+from kainite_spark.load.rounds import StepRunner
 from kainite_spark.load.runner import run_steps
 from kainite_spark.targets.opening import open_target
 
@@ -89,7 +93,8 @@ class Measured:
         rows, megabytes: what the source has, indexes left out.
         seconds: from the empty database to the last key.
         rows_a_second, megabytes_a_second: of these.
-        worker_peak_mb: the peak of the largest of Spark's Python workers; None for others.
+        processor_seconds: of the processor, by both servers and all that copy.
+        worker_peak_mb: the peak of the largest process of Kainite's that copies; None for others.
     """
 
     database: str
@@ -99,6 +104,7 @@ class Measured:
     seconds: float
     rows_a_second: int
     megabytes_a_second: float
+    processor_seconds: float
     worker_peak_mb: float | None = None
 
 
@@ -127,18 +133,18 @@ def execute(url: str, *statements: str) -> list[tuple[object, ...]]:
         return rows
 
 
-def by_kainite(context: SparkContext, keeper: OwnProcess, source: str, target: str) -> None:
+def by_kainite(runner: StepRunner, keeper: OwnProcess, source: str, target: str) -> None:
     slot = SourceSlot(source, "bench", "bench")
     execute(source, "CREATE PUBLICATION bench FOR ALL TABLES")
     try:
         with create_slot(slot):
             pass
-        _load(context, keeper, ReplicaEnds(slot, target, "log/0"))
+        _load(runner, keeper, ReplicaEnds(slot, target, "log/0"))
     finally:
         execute(source, "SELECT pg_drop_replication_slot('bench')", "DROP PUBLICATION bench")
 
 
-def _load(context: SparkContext, keeper: OwnProcess, ends: ReplicaEnds) -> None:
+def _load(runner: StepRunner, keeper: OwnProcess, ends: ReplicaEnds) -> None:
     def catalogue() -> Catalogue:
         with reading_unfinished(ends.target) as reader:
             return catalogue_of(reader, ())
@@ -153,14 +159,7 @@ def _load(context: SparkContext, keeper: OwnProcess, ends: ReplicaEnds) -> None:
     with closing(open_target(ends.target, found)) as opened:
         opened.prepare(ends.log_partition, found)
     with psycopg.connect(ends.target, autocommit=True) as connection:
-        stop = threading.Event()
-        LoadJob(
-            PostgresCopySource(ends, keeper=keeper),
-            connection,
-            SparkItems(context, SparkLimits(), stop, "kainite replicate load", run_steps),
-            catalogue,
-            stop,
-        ).run()
+        LoadJob(PostgresCopySource(ends, keeper=keeper), connection, runner, catalogue).run()
 
 
 def by_psql(source: str, target: str) -> None:
@@ -199,14 +198,21 @@ def measured(servers: Servers, database: str, method: str, copy: Callable[[str, 
     """Copies a database; checks that the target has all rows."""
     source, target = servers.of(database)
     servers.empty(database)
-    began = time.monotonic()
+    watched = [psutil.Process(), *(psutil.Process(_postmaster(url)) for url in (source, servers.target))]
+    before, began = processor_seconds(watched), time.monotonic()
     copy(source, target)
-    seconds = time.monotonic() - began
+    seconds, processor = time.monotonic() - began, processor_seconds(watched) - before
     rows, size = sizes(source)
     assert sizes(target)[0] == rows, "the target lacks rows"
-    peak = worker_peak_mb() if method == "kainite" else None
+    peak = worker_peak_mb() if method == _KAINITE else None
     return Measured(database, method, rows, round(size / 2**20, 1), round(seconds, 2), round(rows / seconds),
-                    round(size / 2**20 / seconds, 1), peak)  # fmt: skip
+                    round(size / 2**20 / seconds, 1), round(processor, 2), peak)  # fmt: skip
+
+
+def _postmaster(url: str) -> int:
+    """Returns the process of a server."""
+    folder = str(execute(url, "SHOW data_directory")[0][0])
+    return int((Path(folder) / "postmaster.pid").read_text().splitlines()[0])
 
 
 def sizes(url: str) -> tuple[int, int]:
@@ -218,11 +224,11 @@ def sizes(url: str) -> tuple[int, int]:
 
 
 def worker_peak_mb() -> float:
-    """Returns the peak of the largest of Spark's Python workers that live."""
+    """Returns the peak of the largest process that copies, of those that live."""
     peaks = [0.0]
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error, OSError):  # one that ends meanwhile
-            if "pyspark" in " ".join(process.cmdline()):
+            if worker_daemon.__name__ in process.cmdline():
                 status = Path(f"/proc/{process.pid}/status").read_text()
                 peaks += [int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")]
     return round(max(peaks), 1)
@@ -248,23 +254,30 @@ def run(rows: int, databases: list[str], methods: list[str], turns: int) -> Iter
             "pg_dump | psql": by_psql, "pg_restore -j2": by_restore, "subscription": by_subscription,
         }  # fmt: skip
         keeper = stack.enter_context(closing(keeper_process()))
-        if "kainite" in methods:
-            began = time.monotonic()
-            context = stack.enter_context(spark_context("local[2]", "kainite load benchmark"))
-            SparkItems(context, SparkLimits(), threading.Event(), "load", run_steps).start_workers()
-            print(
-                f"Spark and its workers started in {time.monotonic() - began:.2f} s, which no line below has in it",
-                file=sys.stderr,
-            )
-            ways["kainite"] = partial(by_kainite, context, keeper)
+        if _KAINITE in methods:
+            before, began = processor_seconds([psutil.Process()]), time.monotonic()
+            runner = stack.enter_context(_spark())
+            seconds, processor = time.monotonic() - began, processor_seconds([psutil.Process()]) - before
+            print(f"Spark and its workers started in {seconds:.2f} s, with {processor:.2f} s of the processor, which no"
+                  " line below has in it", file=sys.stderr)  # fmt: skip
+            ways[_KAINITE] = partial(by_kainite, runner, keeper)
         for database in databases:
             for method in methods * turns:
-                if method == "kainite":
+                if method == _KAINITE:
                     keeper.begin()
                 yield measured(servers, database, method, ways[method])
 
 
-METHODS: Final = ["kainite", "pg_dump | psql", "pg_restore -j2", "subscription"]
+@contextmanager
+def _spark() -> Iterator[StepRunner]:
+    with spark_context("local[2]", "kainite load benchmark") as context:
+        runner = SparkItems(context, SparkLimits(), threading.Event(), "kainite replicate load", run_steps)
+        runner.start_workers()
+        yield runner
+
+
+_KAINITE: Final = "kainite"
+METHODS: Final = [_KAINITE, "pg_dump | psql", "pg_restore -j2", "subscription"]
 _BASELINE: Final = "pg_restore -j2"
 
 
@@ -301,7 +314,8 @@ def _text(line: Measured) -> str:
     peak = "" if line.worker_peak_mb is None else f"  worker {line.worker_peak_mb:.0f} MB"
     return (
         f"{line.database:8} {line.method:15} {line.rows:>9,} rows {line.megabytes:>7.1f} MB {line.seconds:>7.2f} s"
-        f" {line.rows_a_second:>9,} rows/s {line.megabytes_a_second:>6.1f} MB/s{peak}"
+        f" {line.rows_a_second:>9,} rows/s {line.megabytes_a_second:>6.1f} MB/s"
+        f" {line.processor_seconds:>6.2f} s of the processor{peak}"
     )
 
 

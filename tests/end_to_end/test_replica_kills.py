@@ -37,6 +37,7 @@ _CLOSE: Final = (
     " AND backend_type = 'client backend' AND application_name NOT LIKE 'kainite%' AND pid <> pg_backend_pid()",
 )
 _ANEW: Final = ("--anew",)
+_PLACE: Final = "postgresql://kainite@source/shop"
 _TRIES: Final = 5
 
 
@@ -115,9 +116,9 @@ def replica(
     run(source.url, "DROP TABLE item, note", "DROP PUBLICATION changes", TABLES)
     world = Loading(ReplicaEnds(source, target, f"{name}-log/0"), 0)
     file = folder / "shop.properties"
-    write_properties(file, "SOURCE", target, name)
+    write_properties(file, _PLACE, target, name)
     file.write_text(
-        file.read_text().replace("SOURCE", repr(source.url)) + QUICK_SETTINGS.format(endpoint=endpoint, cores=2)
+        file.read_text().replace(_PLACE, repr(source.url)) + QUICK_SETTINGS.format(endpoint=endpoint, cores=2)
     )
     with replica_processes(world, file, DynamoDBStore(dynamodb, f"{name}-log")) as made:
         made.begin(FILL)

@@ -135,7 +135,7 @@ def slots(
             stream = f"{application}_{name}"
             kinesis.create_stream(StreamName=stream, ShardCount=1)
             file = tmp_path / f"{name}.properties"
-            write_properties(file, "SOURCE", postgres, stream)
+            write_properties(file, "postgresql://kainite@source/shop", postgres, stream)
             text = file.read_text()
             words = f"--source {source.url!r} --slot {made.slot} --publication {name}"
             text = text.replace(_options(text), words)

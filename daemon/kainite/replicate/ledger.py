@@ -287,9 +287,9 @@ FORGET_TABLES: Final = "DELETE FROM kainite_load_table WHERE log_partition = %s"
 
 FORGET_COPIES: Final = "DELETE FROM kainite_load_step WHERE log_partition = %s AND stage < 1000000"
 
-NOTE_TABLE: Final = """
+NOTE_TABLES: Final = """
     INSERT INTO kainite_load_table (log_partition, table_schema, table_name, position)
-    VALUES (%s, %s, %s, %s::pg_lsn)"""
+    SELECT %s, t.*, %s::pg_lsn FROM unnest(%s::text[], %s::text[]) t"""
 
 NOTE_STEPS: Final = """
     INSERT INTO kainite_load_step (log_partition, step, stage, table_schema, table_name, work)

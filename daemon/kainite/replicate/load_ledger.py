@@ -36,6 +36,11 @@ _OTHER_DRIVER: Final = """
       AND (classid::bigint << 32 | objid::bigint) = hashtextextended('kainite load ' || %s, 0)"""
 
 
+_EXISTING: Final = """
+    SELECT place_schema, place_name FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY t (place_schema, place_name, n)
+    WHERE to_regclass(format('%%I.%%I', place_schema, place_name)) IS NOT NULL ORDER BY n"""
+
+
 def found_load(connection: psycopg.Connection, log_partition: str) -> FoundLoad | None:
     """Returns the load of a target; None where Kainite has not loaded it, nor made its tables."""
     if not _one(connection.execute(ledger.IS_THERE))[0]:
@@ -162,8 +167,8 @@ class LoadLedger:
             self._empty(tables)
             self._connection.execute(ledger.FORGET_TABLES, (self._log,))
             self._connection.execute(ledger.FORGET_COPIES, (self._log,))
-            for table in tables:
-                self._connection.execute(ledger.NOTE_TABLE, (self._log, *table.place, lsn))
+            noted = [table.place for table in tables]
+            self._connection.execute(ledger.NOTE_TABLES, (self._log, lsn, *_columns(noted)))
             self.note_steps(steps)
 
     def left(self, failed: Collection[int] = ()) -> list[int]:
@@ -272,17 +277,20 @@ class LoadLedger:
 
 def with_rows(connection: psycopg.Connection, tables: Iterable[TableName]) -> list[TableName]:
     """Returns those of the tables that have rows, and exist."""
-    found = []
-    for name in _existing(connection, tables):
-        query = sql.SQL("SELECT EXISTS (SELECT FROM {})").format(sql.Identifier(*name))
-        if _one(connection.execute(query))[0]:
-            found.append(name)
-    return found
+    existing = _existing(connection, tables)
+    asked = [sql.SQL("EXISTS (SELECT FROM {})").format(sql.Identifier(*name)) for name in existing]
+    found = _one(connection.execute(sql.SQL("SELECT ARRAY[{}]::boolean[]").format(sql.SQL(", ").join(asked))))[0]
+    return [name for name, has_rows in zip(existing, found, strict=True) if has_rows]
 
 
 def _existing(connection: psycopg.Connection, tables: Iterable[TableName]) -> list[TableName]:
-    query = "SELECT to_regclass(format('%%I.%%I', %s::text, %s::text)) IS NOT NULL"
-    return [name for name in tables if _one(connection.execute(query, name))[0]]
+    schemas, names = _columns(tables)
+    return connection.execute(_EXISTING, (schemas, names)).fetchall()
+
+
+def _columns(tables: Iterable[TableName]) -> tuple[list[str], list[str]]:
+    places = tuple(tables)
+    return [schema for schema, _ in places], [name for _, name in places]
 
 
 def _one(cursor: psycopg.Cursor) -> Any:

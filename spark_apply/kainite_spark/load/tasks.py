@@ -48,8 +48,8 @@ _WRITTEN_AT_ONCE: Final = 256 * 1024
 _SETTINGS: Final = f"SELECT {as_local_settings()}"
 _OF_THE_SOURCE: Final = f"{_SETTINGS}, set_config('statement_timeout', '0', true), set_config('search_path', '', true)"
 # The server ends a transaction whose client is silent for a minute; a statement under way is none.
-_LIMITS: Final = f"""
-    SELECT set_config('lock_timeout', '{LOCK_WAIT_S}s', true), set_config('synchronous_commit', 'off', true),
+_OF_THE_TARGET: Final = f"""{_SETTINGS},
+           set_config('lock_timeout', '{LOCK_WAIT_S}s', true), set_config('synchronous_commit', 'off', true),
            set_config('idle_in_transaction_session_timeout', '60s', true), set_config('statement_timeout', '0', true)"""
 
 
@@ -135,36 +135,42 @@ _PASSING: Final = ("08", "40", "53", "55", "57", "58")
 
 def _run(task: LoadTask, step: int, target: psycopg.Connection, rows_of: RowsOf) -> None:
     log = task.ends.log_partition
-    with target.transaction():
-        target.execute(_LIMITS)
-        if target.execute(ledger.HOLD, (log, task.generation)).rowcount != 1:
-            raise StepFencedError
-        claimed = target.execute(ledger.CLAIM, (log, step)).fetchone()
-        if claimed is None:
-            return
-        work = ledger.decoded(claimed[0])
-        rows, size = _copy(rows_of, work, target) if isinstance(work, CopyStep) else _execute(work, target)
+    work = _claimed(target, log, task.generation, step)
+    if work is None:
+        target.execute("COMMIT")
+        return
+    rows, size = _copy(rows_of, work, target) if isinstance(work, CopyStep) else _execute(work, target)
+    with target.pipeline():
         target.execute(ledger.DONE, (rows, size, log, step))
+        target.execute("COMMIT")
+
+
+def _claimed(target: psycopg.Connection, log: str, generation: int, step: int) -> StepWork | None:
+    """Begins the step's transaction, which holds the load; returns what is to be done, None where it is done already.
+
+    Raises:
+        StepFencedError: another driver has taken over.
+    """
+    with target.pipeline():  # one way to the server and back
+        target.execute("BEGIN")
+        target.execute(_OF_THE_TARGET)
+        held = target.execute(ledger.HOLD, (log, generation))
+        claimed = target.execute(ledger.CLAIM, (log, step))
+    if held.rowcount != 1:
+        raise StepFencedError
+    row = claimed.fetchone()
+    return None if row is None else ledger.decoded(row[0])
 
 
 def _execute(work: StepWork, target: psycopg.Connection) -> tuple[int, int]:
+    """Executes a statement with the search path that pg_dump writes it for, and gives the ledger's own path back."""
     assert isinstance(work, StatementStep), "PostgreSQL checks foreign keys itself"
-    with _path_of(target):
-        target.execute(work.sql.encode())
+    target.execute(f"SET LOCAL search_path TO '';\n{work.sql}\n;SET LOCAL search_path TO DEFAULT".encode())
     return 0, 0
-
-
-@contextmanager
-def _path_of(target: psycopg.Connection) -> Iterator[None]:
-    """Gives statements the search path that pg_dump writes them for, and the ledger's own path back."""
-    target.execute("SET LOCAL search_path TO ''")
-    yield
-    target.execute("SET LOCAL search_path TO DEFAULT")
 
 
 def _copy(rows_of: RowsOf, work: CopyStep, target: psycopg.Connection) -> tuple[int, int]:
     """Copies the rows of all queries by one statement; returns rows and bytes."""
-    target.execute(_SETTINGS)
     with rows_of(work) as blocks, target.cursor() as written:
         size = 0
         with written.copy(work.into.encode()) as copy:
@@ -210,12 +216,11 @@ def _under(source: psycopg.Connection, snapshot: str | None) -> Iterator[None]:
     Raises:
         SnapshotLostError: the source does not know it.
     """
-    source.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    begin = sql.SQL("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}; {}")
     try:
-        source.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+        source.execute(begin.format(sql.Literal(snapshot), sql.SQL(_OF_THE_SOURCE)))
     except (errors.UndefinedObject, errors.InvalidParameterValue, errors.ObjectNotInPrerequisiteState) as error:
         raise SnapshotLostError(_line(error)) from None
-    source.execute(_OF_THE_SOURCE)
     yield
     source.execute("COMMIT")
 

@@ -44,6 +44,7 @@ _IN_THE_WAY: Final = """
     SELECT 'the prepared transaction ' || quote_literal(gid) || ' (' || owner || ', ' || database || ')'
     FROM pg_prepared_xacts"""
 _HELD: Final = "SELECT pg_terminate_backend(PID) on the source ends a transaction, ROLLBACK PREPARED a prepared one"
+_NAMES: Final = "SELECT string_agg('ONLY ' || oid::regclass::text, ', ') FROM unnest('{oids}'::oid[]) oid"
 _MOVED: Final = """
     SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
     WHERE oid = ANY('{oids}'::oid[]) AND relfilenode IS DISTINCT FROM pg_relation_filenode(oid) AND relkind = 'r'"""
@@ -141,11 +142,11 @@ def _lock(connection: pq.abc.PGconn, oids: Sequence[int]) -> None:
     Raises:
         SourceError: they are not.
     """
-    for oid in oids:
-        name = _row(execute(connection, f"SELECT {oid}::regclass::text"))[0]
-        _patient(connection, f"LOCK TABLE ONLY {name} IN ACCESS SHARE MODE")
+    among = "{" + ",".join(map(str, oids)) + "}"
+    if names := _row(execute(connection, _NAMES.format(oids=among)))[0]:
+        _patient(connection, f"LOCK TABLE {names} IN ACCESS SHARE MODE")
     # The row of pg_class is the snapshot's, the function's answer is of now.
-    moved = _row(execute(connection, _MOVED.format(oids="{" + ",".join(map(str, oids)) + "}")))[0]
+    moved = _row(execute(connection, _MOVED.format(oids=among)))[0]
     if moved:
         raise SourceError(f"{moved}: truncated, or written anew, while the snapshot was made; begin again")
 

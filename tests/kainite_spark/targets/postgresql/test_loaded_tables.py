@@ -35,7 +35,7 @@ def loaded(connection: psycopg.Connection, state: str, **positions: str) -> None
         connection.execute(statement)
     connection.execute("INSERT INTO kainite_load (log_partition, generation, state) VALUES ('log/0', 1, %s)", [state])
     for name, lsn in positions.items():
-        connection.execute(ledger.NOTE_TABLE, ("log/0", "public", name, lsn))
+        connection.execute(ledger.NOTE_TABLES, ("log/0", lsn, ["public"], [name]))
 
 
 def test_deltas_before_their_tables_point_are_left_out_and_no_others(postgres: str) -> None:
