@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:  # whose module needs PostgreSQL's driver
 @contextlib.contextmanager
 def prepared_target(
     configured: Settings, store: LogStore, stop: threading.Event
-) -> Iterator[tuple[Target, CurrentTarget, LogTables]]:
-    """Gives the target, prepared, what opens it anew, and the tables that are taken; closes all at the end."""
+) -> Iterator[tuple[Target, CurrentTarget, Callable[[], LogTables]]]:
+    """Gives the target, prepared, what opens it anew, and what tells the log's tables of now; closes all at the end."""
     load = partial(catalogue_of, configured)
     catalogue = at_the_start(load, stop, "the target, for its tables")
     with contextlib.ExitStack() as opened:
@@ -53,9 +53,8 @@ def prepared_target(
 
         target = opening(catalogue)
         unless_stopped(lambda: target.prepare(ledger_of(configured), catalogue or Catalogue({})), stop, "the target")
-        tables = tables_taken(configured, catalogue)
-        unless_stopped(lambda: target.take_tables(tables), stop, "the target")
-        yield target, CurrentTarget(load, taking, catalogue), tables
+        unless_stopped(lambda: target.take_tables(tables_taken(configured, catalogue)), stop, "the target")
+        yield target, CurrentTarget(load, taking, catalogue), lambda: tables_taken(configured, load())
 
 
 def target_of(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,12 @@ from kainite.settings import Settings, load
 from kainite.settings.targets import of_target
 from kainite.store.memory import MemoryStore
 from kainite.uow.catalogue.several import catalogue_of
-from kainite_spark.configured_target import check_emptied, prepared_target
+from kainite_spark.configured_target import check_emptied, ledger_of, prepared_target
+from kainite_spark.driver.environment import ApplyEnvironment
+from kainite_spark.driver.job_metrics import JobMetrics
+from kainite_spark.driver.micro_batches import MicroBatches
+from kainite_spark.driver.payloads import Payloads
+from support.inline_runner import InlineRunner
 from support.stores import Database
 
 STOP = threading.Event()
@@ -43,6 +50,24 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
 def begin(configured: Settings) -> None:
     with prepared_target(configured, MemoryStore(), STOP):
         pass
+
+
+@contextmanager
+def waiting(configured: Settings) -> Iterator[Callable[[int], None]]:
+    """Prepares an apply job; gives what makes it the one that applies, under a generation."""
+    store, partition = MemoryStore(), configured.log.partition
+    with prepared_target(configured, store, STOP) as (target, _, tables):
+        environment = ApplyEnvironment(
+            configured.apply, store, partition, "a job", target, InlineRunner(store, partition, target),
+            ledger_of(configured), tables=tables,
+        )  # fmt: skip
+
+        def apply(generation: int) -> None:
+            micro_batches = MicroBatches(environment, generation, Payloads(0), JobMetrics())
+            micro_batches.raise_generation(None)
+            micro_batches.settle_tables()
+
+        yield apply
 
 
 def test_the_apply_job_of_another_log_is_refused(files: Files) -> None:
@@ -103,3 +128,24 @@ def test_a_table_that_comes_later_is_taken_and_one_of_another_log_is_not_used(fi
         files.database.run("CREATE TABLE other (id bigint PRIMARY KEY)")
         begin(files.of("us", "targetSharedTables=item, later"))
         assert current.read_again(STOP) is None, "its units of that table fail, as of one that is not there"
+
+
+def test_a_job_that_has_waited_keeps_a_table_that_came_meanwhile(files: Files) -> None:
+    """Shows it frees no table that the job before it has taken, and that its own file names."""
+    with waiting(files.of("eu")) as apply:
+        files.database.run("CREATE TABLE later (id bigint PRIMARY KEY)")
+        begin(files.of("eu"))
+        apply(1)
+        with pytest.raises(CatalogueError, match="later of the target is written by the log log/eu"):
+            begin(files.of("us", "targetTables=later"))
+
+
+def test_a_job_that_has_waited_ends_where_another_log_has_got_its_table_meanwhile(files: Files) -> None:
+    """Shows a job with another settings file may have given it up while this one waited."""
+    files.database.run("CREATE TABLE visit (id bigint PRIMARY KEY)")
+    with waiting(files.of("eu", "targetTables=item")) as apply:
+        with waiting(files.of("eu", "targetTables=visit")) as apply_another:
+            apply_another(1)
+        begin(files.of("us", "targetTables=item"))
+        with pytest.raises(CatalogueError, match="item of the target is written by the log log/us"):
+            apply(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kainite.log.contract import LogStore
@@ -41,7 +42,7 @@ class ApplyEnvironment:
         adopts: whether the target is taken as it is, whatever the log has as committed.
         stops: the requests of comparisons that the job stops for; None for a target that has none.
         name: the target's name, where the log has several; empty for the only one.
-        tables: what the log takes in the target; None where nobody takes any.
+        tables: reads the catalogue, and returns what the log takes in the target; None where nobody takes any.
     """
 
     settings: ApplySettings
@@ -58,7 +59,7 @@ class ApplyEnvironment:
     adopts: bool = False
     stops: StopRequests | None = None
     name: str = ""
-    tables: LogTables | None = None
+    tables: Callable[[], LogTables] | None = None
 
     @property
     def of_several(self) -> bool:

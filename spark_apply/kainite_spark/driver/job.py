@@ -93,6 +93,7 @@ class ApplyJob:
             LogFencedError: another apply job mounted the outcomes partition.
             TargetFencedError: another apply job has fenced the target.
             TargetWentBackError: the target lacks units that the log has as committed.
+            CatalogueError: another log has got one of the tables while the job waited for its turn.
             TargetRejectedError: a unit failed, and ``onUowFailure`` is ``stop``.
             LogCorruptError: the log does not read back as written.
             SparkUnavailableError: Spark jobs failed :data:`~kainite_spark.driver.trouble.SPARK_TRIES` times in a row.
@@ -157,10 +158,11 @@ class _ApplyLoop:
 
         Raises:
             TargetWentBackError: the target lacks units that the log has as committed.
+            CatalogueError: another log has one of the tables.
         """
         mark = self._outcomes.read_mark()
         self._micro_batches.raise_generation(None if self._environment.adopts else mark)
-        self._micro_batches.give_up_tables()
+        self._micro_batches.settle_tables()
         if self._environment.of_several:
             self._micro_batches.prepare_common_mark()
         self._read_log()

@@ -144,9 +144,18 @@ class MicroBatches:
         self._target.trim(fence, oldest, self._mark)
         self._confirmed(fence)
 
-    def give_up_tables(self) -> None:
-        """Frees the target's tables that the log has, and that its settings file names no more."""
-        if (taking := self._environment.tables) is not None:
+    def settle_tables(self) -> None:
+        """Takes the log's tables, and frees those that the log has and its settings file names no more.
+
+        The job took its tables when it began. Until it was its turn, tables may have come, and a job with another
+        settings file may have given one up, to another log.
+
+        Raises:
+            CatalogueError: another log has one of them.
+        """
+        if self._environment.tables is not None:
+            taking = self._environment.tables()
+            self._target.take_tables(taking)
             fence = self._fresh_fence()
             self._target.give_up_tables(fence, taking, self._mark)
             self._confirmed(fence)

@@ -8,8 +8,12 @@ A table of the target is *free* or *taken* by a log:
 * free → taken: the log takes it, in one transaction with all its other tables. The primary key decides between two
   logs that begin at the same time; the second one is refused. An apply job takes tables before it has fenced those
   that run, and when tables come; a load takes them, too. So nobody gives a table up by that;
-* taken → free: an apply job that has fenced the target gives up what the log's settings file names no more, under its
-  fence. Until then an older job of the log may write to it. Or a person deletes the rows of a log that is over.
+* taken → free: an apply job that has fenced the target takes its tables again, by the catalogue of now, and gives up
+  what the log's settings file names no more, under its fence. Until then an older job of the log may write to it. Or a
+  person deletes the rows of a log that is over.
+
+An apply job may wait for its turn for days. Meanwhile the one that applies may take tables that come, and one with
+another settings file may give a table up, which another log then takes: so the job takes its tables again.
 
 A crash leaves either all that the log takes, or what it had before; or what it gives up, until its next apply job
 begins. The rows outlive the apply job: a log has its tables while its job is stopped. A person who deletes them while
