@@ -62,12 +62,18 @@ class JvmStart:
         """Waits until the JVM listens; returns PySpark's connection to it.
 
         Raises:
-            SparkUnavailableError: the JVM has ended.
+            SparkUnavailableError: the JVM has ended, or does not answer; it is not left.
         """
+        from py4j.protocol import Py4JError
         from pyspark.java_gateway import launch_gateway
 
         with _in_environment(self._address()):
-            gateway: JavaGateway = launch_gateway()  # type: ignore[no-untyped-call]
+            try:
+                gateway: JavaGateway = launch_gateway()  # type: ignore[no-untyped-call]
+            except (Py4JError, OSError) as error:
+                self._process.kill()
+                self._process.communicate()
+                raise SparkUnavailableError(f"Java gateway process does not answer: {error}") from error
         gateway.proc = self._process
         return gateway
 

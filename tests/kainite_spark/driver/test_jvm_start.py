@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import struct
 import subprocess
 import tempfile
 from pathlib import Path
@@ -49,3 +51,22 @@ def test_a_missing_spark_is_an_error_of_the_system_and_leaves_nothing(spark: Pat
     with pytest.raises(OSError, match="spark-submit"):
         JvmStart({}, subprocess.DEVNULL)
     assert list((spark / "temporary").iterdir()) == []
+
+
+def test_a_jvm_that_ends_when_it_has_told_its_port_is_told(spark: Path) -> None:
+    """Shows nobody listens there any more, and its secret stays nowhere."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    (spark / "told").write_bytes(struct.pack(">ii", port, 3) + b"abc")
+    script = spark / "bin" / "spark-submit"
+    script.write_text(
+        f'#!/bin/sh\ncp {spark}/told "$_PYSPARK_DRIVER_CONN_INFO_PATH.new"\n'
+        'mv "$_PYSPARK_DRIVER_CONN_INFO_PATH.new" "$_PYSPARK_DRIVER_CONN_INFO_PATH"\n'
+    )
+    before = dict(os.environ)
+    with pytest.raises(SparkUnavailableError, match="Java gateway process"):
+        JvmStart({}, subprocess.DEVNULL).connect()
+
+    assert list((spark / "temporary").iterdir()) == []
+    assert dict(os.environ) == before
