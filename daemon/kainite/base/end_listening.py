@@ -17,7 +17,10 @@ TURNS: Final = 3
 
 
 async def end_listening(server: asyncio.Server) -> None:
-    """Accepts nothing more, waits until what was accepted is with its protocol, and closes the server's sockets."""
+    """Accepts nothing more, waits until what was accepted is with its protocol, and closes the server's sockets.
+
+    It may be cancelled: whoever closes the connections behind it does so in any case.
+    """
     loop = asyncio.get_running_loop()
     try:
         for listening in server.sockets:

@@ -61,8 +61,10 @@ async def serving(pages: Mapping[str, Page], host: str, port: int) -> AsyncItera
     try:
         yield found
     finally:
-        await end_listening(server)
-        await endpoint.close()
+        try:
+            await end_listening(server)
+        finally:
+            await endpoint.close()
 
 
 class _Endpoint:

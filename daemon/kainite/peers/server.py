@@ -118,8 +118,10 @@ async def serving(
         yield server
     finally:
         looking.cancel()
-        await end_listening(listening)
-        await server.stop()
+        try:
+            await end_listening(listening)
+        finally:
+            await server.stop()
 
 
 class LogServer(Generic[M]):

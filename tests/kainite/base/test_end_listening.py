@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, TypeAlias
 
 import pytest
@@ -88,3 +88,26 @@ def test_a_connection_is_closed_in_whichever_turn_it_came(running: Running) -> N
             runner.run(knocked(turns))
         assert left_open() == [], turns
     assert failures == []
+
+
+@pytest.mark.parametrize("running", [_of_peers, _of_pages])
+async def test_a_second_cancellation_while_a_server_ends_leaves_no_connection(running: Running) -> None:
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def serve() -> None:
+        async with running() as listening:
+            port.set_result(listening)
+            await asyncio.Event().wait()
+
+    served = asyncio.create_task(serve())
+    reader, writer = await asyncio.open_connection("127.0.0.1", await port)
+    await asyncio.sleep(0)
+    for _ in range(2):
+        served.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await served
+    async with asyncio.timeout(20):
+        with suppress(ConnectionResetError):
+            await reader.read()  # to the end, behind the greeting that a server of peers sends
+    writer.close()
