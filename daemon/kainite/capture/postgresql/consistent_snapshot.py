@@ -46,8 +46,10 @@ _IN_THE_WAY: Final = """
 _HELD: Final = "SELECT pg_terminate_backend(PID) on the source ends a transaction, ROLLBACK PREPARED a prepared one"
 _NAMES: Final = "SELECT string_agg('ONLY ' || oid::regclass::text, ', ') FROM unnest('{oids}'::oid[]) oid"
 _MOVED: Final = """
-    SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
-    WHERE oid = ANY('{oids}'::oid[]) AND relfilenode IS DISTINCT FROM pg_relation_filenode(oid) AND relkind = 'r'"""
+    SELECT string_agg(t.oid::regclass::text, ', ') FROM pg_class t JOIN pg_namespace s ON s.oid = relnamespace
+    WHERE t.oid = ANY('{oids}'::oid[])
+      AND (relfilenode IS DISTINCT FROM pg_relation_filenode(t.oid) AND relkind = 'r'
+           OR to_regclass(format('%I.%I', nspname, relname)) IS DISTINCT FROM t.oid)"""
 _LOCK_TIMED_OUT: Final = b"55P03"
 
 
@@ -78,8 +80,8 @@ def consistent_snapshot(
         lock_wait: seconds that are waited for transactions that write, and for locks on the tables.
 
     Raises:
-        SourceError: the server refused; a transaction is open for too long; or a table was truncated or written anew
-            while the snapshot was made.
+        SourceError: the server refused; a transaction is open for too long; or a table was truncated, written anew
+            or renamed while the snapshot was made.
     """
     connection = connect(url)
     began = time.monotonic()
@@ -145,10 +147,11 @@ def _lock(connection: pq.abc.PGconn, oids: Sequence[int]) -> None:
     among = "{" + ",".join(map(str, oids)) + "}"
     if names := _row(execute(connection, _NAMES.format(oids=among)))[0]:
         _patient(connection, f"LOCK TABLE {names} IN ACCESS SHARE MODE")
-    # The row of pg_class is the snapshot's, the function's answer is of now.
+    # The rows of pg_class and pg_namespace are the snapshot's, the functions' answers are of now. Rows are read by the
+    # table's name, which may have gone to another table before the lock.
     moved = _row(execute(connection, _MOVED.format(oids=among)))[0]
     if moved:
-        raise SourceError(f"{moved}: truncated, or written anew, while the snapshot was made; begin again")
+        raise SourceError(f"{moved}: truncated, written anew, or renamed, while the snapshot was made; begin again")
 
 
 def _patient(connection: pq.abc.PGconn, command: str) -> pq.abc.PGresult:

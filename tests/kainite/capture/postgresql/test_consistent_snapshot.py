@@ -108,6 +108,24 @@ def test_a_table_that_was_truncated_while_the_snapshot_was_made_is_noticed(sourc
         pass
 
 
+def test_a_table_whose_name_went_to_another_while_the_snapshot_was_made_is_noticed(source: SourceSlot) -> None:
+    """Shows rows, which are read by the table's name, are never another table's."""
+
+    def exchanges_first(connection: pq.abc.PGconn) -> Sequence[int]:
+        found = _item(connection)
+        with psycopg.connect(source.url) as other:
+            other.execute("CREATE TABLE fresh (LIKE item INCLUDING ALL)")
+            other.execute("ALTER TABLE item RENAME TO former")
+            other.execute("ALTER TABLE fresh RENAME TO item")
+        return found
+
+    with (
+        pytest.raises(SourceError, match=r"public\.former: .*renamed"),
+        consistent_snapshot(source.url, exchanges_first),
+    ):
+        pass
+
+
 def test_a_table_that_is_locked_is_waited_for_and_its_holder_named(source: SourceSlot) -> None:
     with psycopg.connect(source.url) as holder:
         holder.execute("LOCK TABLE item IN ACCESS EXCLUSIVE MODE")
