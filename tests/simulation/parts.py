@@ -346,11 +346,17 @@ def run_apply_job(plan: Scenario, owner: str, parts: ApplyParts, stop: SimEvent,
     feed = feed_of(parts.store, LogSettings("l", ""), settings, Access(), owner) if more.feed_credit > 0 else None
     environment = ApplyEnvironment(
         settings, parts.store, "0", owner, parts.wrapped(target), runner, parts.ledger, current, feed=feed,
-        adopts=adopts, name=parts.name, tables=parts.taking(catalogue) if parts.taking is not None else None,
+        adopts=adopts, name=parts.name, tables=_tables_of_now(parts),
     )  # fmt: skip
     if feed is not None:
         parts.beside(feed)
     ApplyJob(environment, stop).run()  # type: ignore[arg-type]
+
+
+def _tables_of_now(parts: ApplyParts) -> Callable[[], LogTables] | None:
+    """Returns what reads the catalogue and tells what the log takes; None where nobody takes tables."""
+    taking = parts.taking
+    return None if taking is None else lambda: taking(parts.load())
 
 
 def _opening(parts: ApplyParts, catalogue: Any) -> Any:
