@@ -149,9 +149,9 @@ def _as_before(original: Any) -> Any:
     """Ends a transaction, and leaves the place where it was: the next process reads the transaction again."""
 
     def end(self: Any, *given: Any) -> Any:
-        place = self._ends
+        place = self.ends
         yield from original(self, *given)
-        self._ends = place
+        self.ends = place
 
     return end
 
@@ -159,9 +159,9 @@ def _as_before(original: Any) -> Any:
 def _as_the_server_is(original: Any) -> Any:
     """Gives the place to which the server has written, in place of that to which it was read."""
 
-    def give(self: Any, source: Any, **more: Any) -> Any:
-        self._ends = source.look(self._ends).end
-        return original(self, source, **more)
+    def give(self: Any, read: Any, **more: Any) -> Any:
+        read.ends = read.source.look(read.ends).end
+        return original(self, read, **more)
 
     return give
 
@@ -169,9 +169,9 @@ def _as_the_server_is(original: Any) -> Any:
 def _unnoted(original: Any) -> Any:
     """Forgets the XA transactions that are prepared."""
 
-    def give(self: Any, source: Any, **more: Any) -> Any:
-        self._prepared.clear()
-        return original(self, source, **more)
+    def give(self: Any, read: Any, **more: Any) -> Any:
+        read.prepared.clear()
+        return original(self, read, **more)
 
     return give
 
@@ -187,7 +187,7 @@ def _boundary_where_it_begins(original: Any) -> Any:
 
 
 def _asked_ahead(original: Any) -> Any:
-    return lambda self, source, **_: original(self, source)
+    return lambda self, read, **_: original(self, read)
 
 
 def _found_whole(original: Any) -> Any:
@@ -226,12 +226,12 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("a TRUNCATE takes a place and a number though it is skipped", f"{CAPTURE}.units:NumberedUnits.change",
          _skipped_uncounted,
          f"{CAPTURE_TESTS}/test_units.py::test_numbers_ordinals_and_ends_do_not_depend_on_what_truncate_does"),
-    _off("the binlog's place is behind what was given", f"{MYSQL}.extractor:MysqlExtractor._end", _as_before,
-         RECONNECTS),
+    _off("the binlog's place is behind what was given", f"{MYSQL}.source_transactions:SourceTransactions._end",
+         _as_before, RECONNECTS),
     _off("the binlog's place is no further than what was given", f"{MYSQL}.extractor:MysqlExtractor._give",
          _as_the_server_is, RECONNECTS),
     _off("prepared XA transactions are noted", f"{MYSQL}.extractor:MysqlExtractor._give", _unnoted,
-         f"{MYSQL_TESTS}/test_extractor.py::test_xa_transactions_are_given_when_they_commit"),
+         f"{MYSQL_TESTS}/test_source_transactions.py::test_xa_transactions_are_given_when_they_commit"),
     _off("a binlog that is thrown away is noticed", f"{MYSQL}.extractor:check_still_there", answering(True),
          f"{MYSQL_TESTS}/test_still_there.py::test_a_reset_while_the_binlog_is_read_is_refused"),
     _off("an offset of another binlog is refused", f"{MYSQL}.source:check_gtids", answering(None),
@@ -243,11 +243,11 @@ OFF: tuple[tuple[Mutation, str], ...] = (
     _off("other options are stored before they hold", f"{MYSQL}.extractor:MysqlExtractor._give", _asked_ahead,
          OPTION_CHANGES),
     _off("comments hide no statement that replaces rows", f"{MYSQL}.statements:without_comments", value(str.strip),
-         "tests/kainite/capture/mysql/test_extractor.py"
+         f"{MYSQL_TESTS}/test_source_transactions.py"
          "::test_rows_that_a_statement_replaces_without_naming_them_fail_its_unit"),
     _off("names of a server that keeps them in lower case",
          f"{MYSQL}.statements:LoggedStatement.in_lower_case", value(lambda self: self),
-         "tests/kainite/capture/mysql/test_extractor.py"
+         f"{MYSQL_TESTS}/test_source_transactions.py"
          "::test_a_statement_names_tables_in_any_case_where_the_server_does_not_tell_them_apart"),
     _off("a copy behind a gap is worth nothing", "kainite.replicate.binlog_table:check_point", answering(None),
          f"{TABLE_TESTS}::test_a_copy_from_before_a_gap_is_worth_nothing"),

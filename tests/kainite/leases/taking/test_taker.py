@@ -54,11 +54,11 @@ async def test_a_worker_with_another_log_takes_nothing_and_says_so_until_the_fir
     keep: Keep, table: LeaseTable, caplog: pytest.LogCaptureFixture, log: str
 ) -> None:
     caplog.set_level(logging.INFO)
-    one, two = keep("one", failover=1.5, log="orders-log/0"), keep("two", failover=1.5, steal=2, log=log)
+    one, two = keep("one", failover=4.0, log="orders-log/0"), keep("two", failover=4.0, steal=2, log=log)
     async with running(one):
         await gain_all(one, 2)
         sink = MetricSink()
-        async with running(keep("three", failover=1.5, log=log, steal=2, meter=Meter(sink))) as three, running(two):
+        async with running(keep("three", failover=4.0, log=log, steal=2, meter=Meter(sink))) as three, running(two):
             await sink.more_rounds()
             assert three.other_log == OtherLog("one", "orders-log/0")
             assert (three.held, one.other_log) == ((), None)

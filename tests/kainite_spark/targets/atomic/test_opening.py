@@ -47,5 +47,5 @@ def test_each_target_has_its_own_tables_and_their_precedence(tmp_path: Path) -> 
 
 def test_a_foreign_key_that_leaves_its_target_is_refused(tmp_path: Path) -> None:
     catalogue = Catalogue({one.name: one for one in (table("item"), table("contact", "item"))})
-    with pytest.raises(CatalogueError, match="a foreign key cannot leave its target"):
+    with pytest.raises(CatalogueError, match="a foreign key cannot leave the tables of its log, or of its target"):
         open_atomic(read(tmp_path), catalogue, {}, Decisions(MemoryStore(), "0"))

@@ -36,5 +36,5 @@ def test_targets_commit_in_the_order_of_the_file_each_with_its_own_tables(tmp_pa
 
 
 def test_a_foreign_key_that_leaves_its_target_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="a foreign key cannot leave its target"):
+    with pytest.raises(CatalogueError, match="a foreign key cannot leave the tables of its log, or of its target"):
         open_together(read(tmp_path), catalogue(ITEM, OF_AN_ITEM), {})
