@@ -226,8 +226,9 @@ class LoadLedger:
     def _empty(self, tables: Sequence[PlacedTable]) -> None:
         """Empties what an earlier load of this ledger filled; refuses rows that came from elsewhere."""
         rows = self._connection.execute(ledger.POSITIONS, (self._log,)).fetchall()
-        if filled := {(schema, name) for schema, name, *_ in rows}:
-            names = sql.SQL(", ").join(sql.Identifier(*name) for name in sorted(_existing(self._connection, filled)))
+        filled = {(schema, name) for schema, name, *_ in rows}
+        if existing := sorted(_existing(self._connection, filled)):
+            names = sql.SQL(", ").join(sql.Identifier(*name) for name in existing)
             try:
                 self._connection.execute(sql.SQL("TRUNCATE {}").format(names))
             except errors.FeatureNotSupported as error:

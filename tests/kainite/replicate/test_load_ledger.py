@@ -105,6 +105,16 @@ def test_what_a_load_has_filled_is_emptied_and_nothing_else(postgres: str) -> No
         assert load.left() == [1, 2]
 
 
+def test_a_load_begins_anew_where_its_tables_were_dropped(postgres: str) -> None:
+    with driver(postgres) as (load, connection):
+        load.begin()
+        load.plan(POINT, [ITEM], [COPY])
+        connection.execute("DROP TABLE item")
+        load.begin()
+        load.plan(POINT, [ITEM], [COPY])
+        assert load.left() == [1]
+
+
 def test_tables_that_others_refer_to_are_not_emptied(postgres: str) -> None:
     with driver(postgres) as (load, connection):
         load.begin()
