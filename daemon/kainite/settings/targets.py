@@ -82,7 +82,7 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
         of_targets: what is set for single targets.
         values: what is set for all.
     """
-    yield from _no_patterns("targetTables", values.get(("apply", "tables"), ()))
+    yield from _wrong_patterns("targetTables", values.get(("apply", "tables"), ()))
     commit = (DEFAULTS | values)["apply", "commit"]
     if not of_targets:
         if commit is not TargetCommit.EACH:
@@ -108,15 +108,15 @@ def problems(of_targets: Mapping[str, Values], values: Values) -> Iterator[str]:
         elif kind_of(own["apply", "target"]).catalogue is None and ("uow", "catalogue_file") not in own:
             yield f"target.{name} cannot be asked for its tables: set target.{name}.catalogueFile"
         patterns: tuple[str, ...] = own.get(("", "tables"), ())
-        yield from _no_patterns(f"target.{name}.tables", patterns)
+        yield from _wrong_patterns(f"target.{name}.tables", patterns)
         for pattern in patterns or ("",):
             if (other := owners.setdefault(pattern, name)) != name:
                 what = f"{pattern} is of target.{other}, too" if pattern else f"target.{other} has no tables either"
                 yield f"target.{name}.tables: {what}; one target at most takes all other tables"
 
 
-def _no_patterns(key: str, patterns: Iterable[str]) -> Iterator[str]:
-    """Yields which patterns stand for no tables."""
+def _wrong_patterns(key: str, patterns: Iterable[str]) -> Iterator[str]:
+    """Yields what is wrong with patterns of tables."""
     for pattern in patterns:
         if not _PATTERN.fullmatch(pattern):
             yield f"{key}: {pattern!r} is neither a table's name nor the beginning of names and *"
