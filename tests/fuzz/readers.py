@@ -165,7 +165,7 @@ def _json_lines(spelling: Spelling) -> Callable[[bytes], None]:
                     break
                 if dialect.turn is Turn.OURS and dialect.action is not None:
                     with suppress(ValueError):
-                        dialect.process_records(b"{}\n")
+                        dialect.process_records((b"{}\n",))
             else:
                 raise AssertionError("events without end")
         dialect.receive_eof()
@@ -230,7 +230,7 @@ def _dialect(data: bytes) -> None:
     dialect = MarkersDialect(MarkersSettings(), clock=lambda: 0.0, max_emitted=8_000)
     dialect.initialize("shardId-0", None, None)
     dialect.next_event()
-    dialect.process_records(b"1 0 YWE=\n2 0 YmI=\n")
+    dialect.process_records((b"1 0 YWE=\n2 0 YmI=\n",))
     dialect.receive(data)
     dialect.receive_eof()
     for _ in range(2 * len(data) + 20):

@@ -87,10 +87,9 @@ class Talk:
     rejected: list[Rejected] = field(default_factory=list)
     checkpoints: list[CheckpointRequested] = field(default_factory=list)
 
-    async def perform(self, request: bytes | None) -> None:
-        assert request is not None
+    async def perform(self, *request: bytes) -> None:
         async with asyncio.timeout(LIMIT):
-            self.child.send(request)
+            self.child.send(*request)
             await self.child.serve(answer=self._answer, emitted=self._emitted, rejected=self.rejected.append)
 
     async def initialize(self) -> None:
@@ -98,7 +97,7 @@ class Talk:
 
     async def process(self, payloads: Sequence[bytes]) -> None:
         render = render_records if self.protocol is ChildProtocol.MARKERS else render_process_records
-        await self.perform(self.child.dialect.process_records(render(records(payloads), 0)))
+        await self.perform(*self.child.dialect.process_records(render(records(payloads), 0)))
 
     async def _answer(self, request: CheckpointRequested) -> str | None:
         self.checkpoints.append(request)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from kainite.base.position import Position
+
+Pieces: TypeAlias = tuple[bytes, ...]
+"""A text of megabytes for a child: each piece is freed as soon as it is written, and nobody joins them."""
 
 PADDING_SAMPLE: Final = 200
 """Records whose base64 padding is counted; the padding of more is computed from that of so many of them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from kainite.base.record import Pieces
 from kainite.child.events import Action, CheckpointRequested, Event, Span
 from kainite.child.turns import Turn
 
@@ -41,7 +42,7 @@ class Dialect(Protocol):
 
     def initialize(self, shard_id: str, sequence: str | None, sub: int | None) -> bytes: ...
 
-    def process_records(self, line: bytes) -> bytes:
+    def process_records(self, line: Pieces) -> Pieces:
         """Starts ``processRecords`` with a batch that was rendered for this dialect."""
         ...
 

@@ -142,9 +142,9 @@ class PipedProcess:
         """Returns the name of the process in messages."""
         return f"child {self.pid} of {self._program.owner}"
 
-    def write(self, data: bytes) -> None:
+    def write(self, *pieces: bytes) -> None:
         """Writes to its standard input without waiting."""
-        self._stdin.write(data)
+        self._stdin.write(*pieces)
 
     def end_input(self) -> None:
         """Closes its standard input; its output is still read."""

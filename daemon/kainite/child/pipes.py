@@ -11,9 +11,11 @@ import fcntl
 import os
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import IO
 
 READ_SIZE = 64 * 1024
+PIECES_A_WRITE = 64  # of some 80 KB each, many times what a pipe takes; the kernel allows 1024
 PIPE_SIZE = 2**20  # the most that Linux grants to any user (/proc/sys/fs/pipe-max-size)
 
 
@@ -44,11 +46,14 @@ class PipeWriter:
         self._waiting = False
         os.set_blocking(self._fd, False)
 
-    def write(self, data: bytes) -> None:
-        """Writes ``data``, or queues the part that cannot be written yet. Does nothing after :meth:`close`."""
+    def write(self, *pieces: bytes) -> None:
+        """Writes the pieces, or queues what cannot be written yet. Does nothing after :meth:`close`.
+
+        Each piece is let go as soon as it is written.
+        """
         if self._pipe.closed:
             return
-        self._queue.append(memoryview(data))
+        self._queue.extend(map(memoryview, pieces))
         if not self._waiting:
             self._flush()
 
@@ -61,11 +66,7 @@ class PipeWriter:
     def _flush(self) -> None:
         try:
             while self._queue:
-                written = os.write(self._fd, self._queue[0])
-                if written == len(self._queue[0]):
-                    self._queue.popleft()
-                else:
-                    self._queue[0] = self._queue[0][written:]
+                self._forget(os.writev(self._fd, tuple(islice(self._queue, PIECES_A_WRITE))))
         except BlockingIOError:
             self._watch(True)
         except OSError:
@@ -73,6 +74,13 @@ class PipeWriter:
             self._on_broken()
         else:
             self._watch(False)
+
+    def _forget(self, written: int) -> None:
+        """Lets so many bytes at the head of the queue go."""
+        while self._queue and written >= len(self._queue[0]):
+            written -= len(self._queue.popleft())
+        if written:
+            self._queue[0] = self._queue[0][written:]
 
     def _watch(self, wanted: bool) -> None:
         if wanted and not self._waiting:

@@ -110,14 +110,14 @@ class ChildProcess:
         """Returns the seconds since the child was asked or last answered."""
         return self._loop.time() - self._heard_at
 
-    def send(self, request: bytes) -> None:
-        """Sends one request of the dialect, the bytes that a starting method of :attr:`dialect` returned.
+    def send(self, *request: bytes) -> None:
+        """Sends one request of the dialect, what a starting method of :attr:`dialect` returned.
 
         The caller must call :meth:`serve` afterwards. The request is not held longer than it takes to write it.
         """
         self._heard_at = self._loop.time()
         self._junk.clear()
-        self._process.write(request)
+        self._process.write(*request)
 
     async def serve(
         self,

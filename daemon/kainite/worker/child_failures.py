@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kainite.base.errors import ChildError, KainiteError, LogRequestError
 from kainite.base.logs import event
 from kainite.base.position import Position
+from kainite.base.record import Pieces
 from kainite.child.events import Span
 from kainite.child.markers.death_policy import DeathPolicy
 from kainite.child.restart_policy import AT_SHARD_END, RestartPolicy
@@ -64,7 +65,7 @@ class ChildFailures:
         """Begins another child, which continues after ``position``."""
         self._deaths.begin(settings, position)
 
-    def mark(self, line: bytes) -> bytes:
+    def mark(self, line: Pieces) -> Pieces:
         """Marks the records of a rendered batch that are left out."""
         return self._deaths.mark(line)
 

@@ -297,7 +297,7 @@ class ShardConsumer:
         self._batch, self._moved_at = batch, asyncio.get_running_loop().time()
         await self._calls.begin(Action.PROCESS_RECORDS, batch)
         child = self._current_child()
-        child.send(child.dialect.process_records(self._failures.mark(batch.take_line())))
+        child.send(*child.dialect.process_records(self._failures.mark(batch.take_line())))
         await self._serve(child)
         self._batch = None
         self._failures.passed(batch)

@@ -49,6 +49,20 @@ async def test_more_than_a_pipe_holds_arrives_whole_and_in_order(pipe: tuple[IO[
     await asyncio.wait_for(received.ended.wait(), LIMIT)
 
 
+@pytest.mark.parametrize("size", [1, 1000, PIPE_SIZE // 3])
+async def test_pieces_arrive_in_order_however_the_pipe_cuts_them(pipe: tuple[IO[bytes], IO[bytes]], size: int) -> None:
+    received = Received()
+    writer = PipeWriter(pipe[1], lambda: pytest.fail("the pipe broke"))
+    pieces = [bytes([number % 251]) * (size + number % 7) for number in range(3 * PIPE_SIZE // size % 5000 + 9)]
+    writer.write(b"", *pieces, b"")
+    writer.write(b"end")
+    PipeReader(pipe[0], received.take, received.ended.set)
+    expected = b"".join(pieces) + b"end"
+    await received.size(len(expected))
+    assert received.data == expected
+    writer.close()
+
+
 async def test_a_reader_that_left_is_noticed_only_when_something_is_left_to_write(
     pipe: tuple[IO[bytes], IO[bytes]],
 ) -> None:

@@ -58,12 +58,11 @@ class Caller:
         await self.perform(self.child.dialect.initialize("shardId-0", "TRIM_HORIZON", 0))
 
     async def process(self, *records: dict[str, Any]) -> None:
-        await self.perform(self.child.dialect.process_records(batch(*records)))
+        await self.perform(*self.child.dialect.process_records((batch(*records),)))
 
-    async def perform(self, request: bytes | None) -> None:
-        assert request is not None
+    async def perform(self, *request: bytes) -> None:
         emitted, rejected = self.emitted.append, self.rejected.append
-        self.child.send(request)
+        self.child.send(*request)
         await self.child.serve(answer=self._answer, emitted=emitted, rejected=rejected)
 
     async def _answer(self, request: CheckpointRequested) -> str | None:
@@ -100,7 +99,7 @@ async def test_case_1_a_whole_life(tmp_path: Path) -> None:
         await caller.initialize()
         await caller.process(RECORD)
         await caller.process()
-        await caller.perform(caller.child.dialect.shutdown_requested())
+        await caller.perform(caller.child.dialect.shutdown_requested() or b"")
         await caller.perform(caller.child.dialect.lease_lost())
         assert (tmp_path / "transcript").read_bytes().splitlines() == [
             b'{"action":"initialize","shardId":"shardId-0","sequenceNumber":"TRIM_HORIZON","subSequenceNumber":0}',
@@ -317,7 +316,7 @@ async def test_an_answer_of_many_messages_leaves_the_loop_to_others(monkeypatch:
     other = asyncio.create_task(take_turns())
     try:
         await caller.initialize()
-        await caller.perform(caller.child.dialect.process_records(b"1 0 \n"))
+        await caller.perform(*caller.child.dialect.process_records((b"1 0 \n",)))
     finally:
         other.cancel()
         await caller.child.close(0)

@@ -25,7 +25,7 @@ def batch(*payloads: bytes) -> bytes:
         RawRecord(str(2**100 + place), "kä", base64.b64encode(payload).decode(), 1_700_000_000.125)
         for place, payload in enumerate(payloads)
     ]
-    return render_process_records(records, 0)
+    return b"".join(render_process_records(records, 0))
 
 
 class _Processor(processor.RecordProcessorBase):  # type: ignore[misc]  # kclpy is not typed

@@ -86,7 +86,7 @@ def calls_of(journal: Journal) -> tuple[ShardCalls, OutputStream]:
 
 
 async def begin(calls: ShardCalls, first: int, last: int, *messages: bytes) -> None:
-    batch = RecordBatch(b"", last - first + 1, Position(first), Position(last), 0, 0)
+    batch = RecordBatch((), last - first + 1, Position(first), Position(last), 0, 0)
     await calls.begin(Action.PROCESS_RECORDS, batch)
     for message in messages:
         assert calls.emitted(emit_line(message)) is None

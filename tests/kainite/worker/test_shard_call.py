@@ -122,7 +122,7 @@ class Call:
     def batch(self) -> RecordBatch | None:
         if self.first is None or self.last is None:
             return None
-        return RecordBatch(b"", self.last - self.first + 1, Position(self.first), Position(self.last), 0, 0)
+        return RecordBatch((), self.last - self.first + 1, Position(self.first), Position(self.last), 0, 0)
 
 
 def initialize(*steps: str) -> Call:

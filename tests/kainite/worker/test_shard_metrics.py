@@ -38,7 +38,7 @@ async def metrics(figures: Figures) -> ShardMetrics:
 
 def batch(count: int) -> RecordBatch:
     place = Position(1) if count else None
-    return RecordBatch(b"", count, place, place, 0, None, payload_bytes=10 * count)
+    return RecordBatch((), count, place, place, 0, None, payload_bytes=10 * count)
 
 
 @pytest.mark.parametrize("action", list(Action))

@@ -125,7 +125,7 @@ async def test_a_bad_record_is_reported_and_the_others_go_on(example: Example, c
 @each
 async def test_a_stop_in_peace(example: Example, command_of: CommandOf) -> None:
     async with talking(command_of(example), example.dialect) as talk:
-        await talk.perform(talk.child.dialect.shutdown_requested())
+        await talk.perform(talk.child.dialect.shutdown_requested() or b"")
         assert len(talk.checkpoints) == 1
         await talk.perform(talk.child.dialect.lease_lost())
         assert len(talk.checkpoints) == 1

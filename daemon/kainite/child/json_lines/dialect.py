@@ -42,6 +42,7 @@ from collections import deque
 from enum import Enum, auto
 from typing import Final
 
+from kainite.base.record import Pieces
 from kainite.child.events import (
     Action,
     ActionDone,
@@ -118,7 +119,7 @@ class JsonLines:
         self._start(Action.INITIALIZE)
         return initialize_line(shard_id, sequence, sub, self._spelling)
 
-    def process_records(self, line: bytes) -> bytes:
+    def process_records(self, line: Pieces) -> Pieces:
         """Starts ``processRecords`` with a line rendered elsewhere, newline included."""
         self._start(Action.PROCESS_RECORDS)
         return line

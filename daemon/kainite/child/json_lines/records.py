@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 import orjson
 
-from kainite.base.record import RawRecord, arrival_ms, rounded_ms
+from kainite.base.record import Pieces, RawRecord, arrival_ms, rounded_ms
 
 CHUNK: Final = 250
 """Records that are made into text together: more leave the processor's cache, and take half as much time again."""
@@ -20,11 +20,12 @@ CHUNK: Final = 250
 _BEGIN: Final = b'{"action":"processRecords","records":['
 _DATA, _KEY, _SEQUENCE = '{"data":"', '","partitionKey":"', '","sequenceNumber":"'
 _NEXT = f",{_DATA}"
+_BEGIN_COPIED: Final = _BEGIN + _DATA.encode()
 
 
 def render_process_records(
     records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False
-) -> bytes:
+) -> Pieces:
     """Returns the ``processRecords`` line (docs/kcl.md, *Multi-language protocol*).
 
     ASCII only: a raw U+2028 ends a line for Node's readline.
@@ -36,18 +37,17 @@ def render_process_records(
             third of the time of making an object of each record and of writing it.
     """
     if not plain or not records:
-        return _rendered(records, millis_behind_latest)
+        return (_rendered(records, millis_behind_latest),)
     try:
         chunks = [_copied(records[begin : begin + CHUNK]) for begin in range(0, len(records), CHUNK)]
     except TypeError:  # a record without data
-        return _rendered(records, millis_behind_latest)
-    chunks[0] = _BEGIN + chunks[0]
-    chunks[-1] += b'],"millisBehindLatest":%b}\n' % orjson.dumps(millis_behind_latest)
-    return b",".join(chunks)
+        return (_rendered(records, millis_behind_latest),)
+    chunks[-1] = chunks[-1].removesuffix(_NEXT.encode())
+    return (_BEGIN_COPIED, *chunks, b'],"millisBehindLatest":%b}\n' % orjson.dumps(millis_behind_latest))
 
 
 def _copied(records: Sequence[RawRecord]) -> bytes:
-    """Returns records as the line has them, their texts copied.
+    """Returns records as the line has them, from one's payload up to where the next one's payload would begin.
 
     Raises:
         TypeError: a record has no data.
@@ -59,7 +59,7 @@ def _copied(records: Sequence[RawRecord]) -> bytes:
     pieces[2::6] = [record.key for record in records]
     pieces[4::6] = [record.sequence for record in records]
     pieces[5::6] = [ends[one] for one in seconds]
-    return f"{_DATA}{''.join(cast('list[str]', pieces)).removesuffix(_NEXT)}".encode()
+    return "".join(cast("list[str]", pieces)).encode()
 
 
 def _end(seconds: float | None) -> str:
@@ -90,21 +90,20 @@ def _rendered(records: Sequence[RawRecord], millis_behind_latest: int | None) ->
 
 def render_process_records_v0(
     records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False
-) -> bytes:
+) -> Pieces:
     """Returns the line in the protocol's first form, which knows neither times nor aggregates."""
-    return _line(
-        {
-            "action": "processRecords",
-            "records": [
-                {
-                    "data": record.data,
-                    "partitionKey": record.key,
-                    "sequenceNumber": record.sequence,
-                }
-                for record in records
-            ],
-        }
-    )
+    request = {
+        "action": "processRecords",
+        "records": [
+            {
+                "data": record.data,
+                "partitionKey": record.key,
+                "sequenceNumber": record.sequence,
+            }
+            for record in records
+        ],
+    }
+    return (_line(request),)
 
 
 def _line(request: dict[str, Any]) -> bytes:

@@ -12,6 +12,7 @@ child answers.
 from __future__ import annotations
 
 from kainite.base.position import Position
+from kainite.base.record import Pieces
 from kainite.child.events import Span
 from kainite.child.markers.records import LeftOut, leave_out
 from kainite.settings import ChildProtocol, ChildSettings, OnDeath
@@ -61,6 +62,6 @@ class DeathPolicy:
         elif position is not None:
             self._left_out = [entry for entry in self._left_out if entry.span.last > position]
 
-    def mark(self, line: bytes) -> bytes:
+    def mark(self, line: Pieces) -> Pieces:
         """Adds the cause to each record of a rendered batch that is left out."""
         return leave_out(line, self._left_out)

@@ -38,6 +38,7 @@ from collections.abc import Callable, Sequence
 
 from kainite.base.errors import MessageRefusedError
 from kainite.base.position import Position
+from kainite.base.record import Pieces
 from kainite.child.events import (
     Action,
     ActionDone,
@@ -103,8 +104,8 @@ class MarkersDialect:
         """Starts ``initialize``; sends nothing, because the child got its parameters when it was started."""
         return self._start(Action.INITIALIZE, ActionDone(Action.INITIALIZE))
 
-    def process_records(self, line: bytes) -> bytes:
-        """Starts with the bytes of :func:`~kainite.child.markers.records.render_records`."""
+    def process_records(self, line: Pieces) -> Pieces:
+        """Starts with what is made by :func:`~kainite.child.markers.records.render_records`."""
         self._start(Action.PROCESS_RECORDS)
         records = read_records(line)
         self._last = records[-1].position if records else None
@@ -114,7 +115,7 @@ class MarkersDialect:
             self._exchange.send(messages)
         else:
             self._finish()
-        return b""
+        return ()
 
     def lease_lost(self) -> bytes:
         return self._start(Action.LEASE_LOST, ActionDone(Action.LEASE_LOST))

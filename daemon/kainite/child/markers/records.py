@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kainite.base.position import Position
-from kainite.base.record import RawRecord
+from kainite.base.record import Pieces, RawRecord
 from kainite.child.events import Span
 
 
@@ -37,21 +37,22 @@ class LeftOut:
     cause: str
 
 
-def render_records(records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False) -> bytes:
+def render_records(records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False) -> Pieces:
     """Renders a batch; returns no bytes for an empty batch. The dialect does not tell how far the shard is behind."""
-    return "".join(f"{record.sequence} {record.sub or 0} {record.data or ''}\n" for record in records).encode("ascii")
+    lines = (f"{record.sequence} {record.sub or 0} {record.data or ''}\n" for record in records)
+    return ("".join(lines).encode("ascii"),)
 
 
-def read_records(line: bytes) -> list[RecordMessage]:
+def read_records(batch: Pieces) -> list[RecordMessage]:
     """Reads the records of a rendered batch and decodes their payloads."""
-    return [_record(record) for record in line.splitlines()]
+    return [_record(record) for record in b"".join(batch).splitlines()]
 
 
-def leave_out(line: bytes, left_out: Sequence[LeftOut]) -> bytes:
+def leave_out(batch: Pieces, left_out: Sequence[LeftOut]) -> Pieces:
     """Adds the cause to each record of a rendered batch that is left out."""
     if not left_out:
-        return line
-    return b"".join(_with_cause(record, left_out) for record in line.splitlines(keepends=True))
+        return batch
+    return tuple(_with_cause(record, left_out) for record in b"".join(batch).splitlines(keepends=True))
 
 
 def _record(record: bytes) -> RecordMessage:

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from typing import Final
 
+from kainite.base.record import Pieces
 from kainite.child.events import Action, ActionDone, CheckpointRequested, Emitted, Event, ProtocolViolation, SkippedLine
 from kainite.child.json_lines.dialect import JsonLines
 from kainite.child.json_lines.misread import why_unreadable
@@ -144,7 +145,9 @@ class JsonLinesDriver:
                 return self._dialect.initialize(SHARD, call.start, call.sub)
             case Action.PROCESS_RECORDS:
                 line = self._render(call.records, call.behind)
-                return self._dialect.process_records(_with_unknown_field(line) if call.unknown_field else line)
+                return b"".join(
+                    self._dialect.process_records(_with_unknown_field(line) if call.unknown_field else line)
+                )
             case Action.LEASE_LOST:
                 return self._dialect.lease_lost()
             case Action.SHARD_ENDED:
@@ -172,8 +175,8 @@ class JsonLinesDriver:
                      self._deltas.taken(), tuple(self._junk))  # fmt: skip
 
 
-def _with_unknown_field(line: bytes) -> bytes:
-    message = json.loads(line)
+def _with_unknown_field(line: Pieces) -> Pieces:
+    message = json.loads(b"".join(line))
     for record in message["records"]:
         record["encryptionType"] = "NONE"
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    return (json.dumps(message, separators=(",", ":")).encode() + b"\n",)

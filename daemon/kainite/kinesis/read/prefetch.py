@@ -129,7 +129,7 @@ class Prefetch:
     def _update(self) -> None:
         full = (
             len(self._batches) >= self._bounds.batches
-            or sum(len(batch.line) for batch in self._batches) >= self._bounds.bytes
+            or sum(batch.size for batch in self._batches) >= self._bounds.bytes
             or sum(batch.count for batch in self._batches) >= self._bounds.records
         )
         _set(self._has_room, not full)

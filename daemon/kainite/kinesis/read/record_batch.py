@@ -18,20 +18,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kainite.base.position import Position
-from kainite.base.record import RawRecord, arrival_ms, payload_bytes, position_of
+from kainite.base.record import Pieces, RawRecord, arrival_ms, payload_bytes, position_of
 from kainite.kinesis.aggregation import EVERY_KEY, expand
 from kainite.kinesis.shards import HashRange, Shard
 
 
 class Render(Protocol):
-    """Makes the child's line of records, which are so many milliseconds behind the shard's end.
+    """Makes the child's line of records, in pieces; the records are so many milliseconds behind the shard's end.
 
     ``plain`` says that every text of the records is ASCII and needs no escape in JSON.
     """
 
     def __call__(
         self, records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False
-    ) -> bytes: ...
+    ) -> Pieces: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RecordBatch:
     """Records in the order of the shard, as the line that hands them to a child.
 
     Attributes:
-        line: the whole line with its end, ASCII only; empty after :meth:`take_line`.
+        pieces: the whole line with its end, ASCII only, in pieces; none after :meth:`take_line`.
         count: how many records the batch has.
         first, last: the positions of the first and the last record; None for an empty batch.
         millis_behind_latest: how far the shard's newest record is ahead, milliseconds.
@@ -47,7 +47,7 @@ class RecordBatch:
         payload_bytes: the bytes of all payloads together.
     """
 
-    line: bytes
+    pieces: Pieces
     count: int
     first: Position | None
     last: Position | None
@@ -55,11 +55,21 @@ class RecordBatch:
     arrival_ms: int | None
     payload_bytes: int = 0
 
-    def take_line(self) -> bytes:
+    @property
+    def line(self) -> bytes:
+        """Returns the whole line."""
+        return b"".join(self.pieces)
+
+    @property
+    def size(self) -> int:
+        """Returns the line's length in bytes."""
+        return sum(map(len, self.pieces))
+
+    def take_line(self) -> Pieces:
         """Returns the line and drops it from the batch, because a child may work on the batch for long."""
-        line = self.line
-        object.__setattr__(self, "line", b"")
-        return line
+        pieces = self.pieces
+        object.__setattr__(self, "pieces", ())
+        return pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +112,7 @@ def make_batch(
 ) -> RecordBatch:
     """Returns one batch, which may be empty."""
     return RecordBatch(
-        line=render(records, millis_behind_latest, plain=plain),
+        pieces=render(records, millis_behind_latest, plain=plain),
         count=len(records),
         first=position_of(records[0]) if records else None,
         last=position_of(records[-1]) if records else None,

@@ -13,7 +13,7 @@ from kainite.child.json_lines.dialect import ChildPhase, JsonLines
 from kainite.child.json_lines.messages import KCL, V0, Spelling
 from kainite.child.turns import Turn
 
-BATCH = b'{"action":"processRecords","records":[],"millisBehindLatest":0}\n'
+BATCH = (b'{"action":"processRecords","records":[],"millisBehindLatest":0}\n',)
 
 
 def status(action: str) -> bytes:
@@ -44,7 +44,7 @@ def processing(spelling: Spelling = KCL) -> JsonLines:
 
 STARTS: dict[Action, Callable[[JsonLines], bytes | None]] = {
     Action.INITIALIZE: lambda dialect: dialect.initialize("s", None, None),
-    Action.PROCESS_RECORDS: lambda dialect: dialect.process_records(BATCH),
+    Action.PROCESS_RECORDS: lambda dialect: b"".join(dialect.process_records(BATCH)),
     Action.LEASE_LOST: JsonLines.lease_lost,
     Action.SHARD_ENDED: JsonLines.shard_ended,
     Action.SHUTDOWN_REQUESTED: JsonLines.shutdown_requested,

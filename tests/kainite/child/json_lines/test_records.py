@@ -25,7 +25,7 @@ def record(sequence: int, data: str | None = "YWJj", key: str = "k", at: float |
 
 
 def test_the_line_is_kcls_to_the_byte() -> None:
-    line = render_process_records([record(7, at=1795255169.212), record(8, data="", key='a"b')], 12)
+    line = b"".join(render_process_records([record(7, at=1795255169.212), record(8, data="", key='a"b')], 12))
     assert line == (
         b'{"action":"processRecords","records":['
         b'{"data":"YWJj","partitionKey":"k","sequenceNumber":"7","approximateArrivalTimestamp":1795255169212,'
@@ -36,7 +36,7 @@ def test_the_line_is_kcls_to_the_byte() -> None:
 
 
 def test_nulls_are_written() -> None:
-    line = json.loads(render_process_records([record(7, data=None, at=None)], None))
+    line = json.loads(b"".join(render_process_records([record(7, data=None, at=None)], None)))
     assert line["millisBehindLatest"] is None
     assert line["records"][0]["data"] is None
     assert line["records"][0]["approximateArrivalTimestamp"] is None
@@ -59,7 +59,7 @@ _BEHIND = st.none() | st.integers(0, 10**12)
 
 @given(st.lists(_RECORD | _RECORD.map(lambda record: structs.replace(record, sub=7)), max_size=5), _BEHIND)
 def test_the_line_has_each_record(given_: list[RawRecord], behind: int | None) -> None:
-    line = render_process_records(given_, behind)
+    line = b"".join(render_process_records(given_, behind))
     request = {
         "action": "processRecords",
         "records": [
@@ -86,8 +86,8 @@ def test_texts_that_are_copied_from_a_reply_give_the_line_that_is_written(
     body = json.dumps({"Records": [msgspec.to_builtins(one) for one in given_]}, ensure_ascii=escaped).encode()
     reply = parse_reply(body)
     with patch.object(records, "CHUNK", 2):
-        line = render_process_records(reply.records, behind, plain=reply.plain)
-    assert line == render_process_records(given_, behind)
+        line = b"".join(render_process_records(reply.records, behind, plain=reply.plain))
+    assert line == b"".join(render_process_records(given_, behind))
 
 
 def test_records_of_a_plain_reply_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,13 +95,13 @@ def test_records_of_a_plain_reply_are_copied(monkeypatch: pytest.MonkeyPatch) ->
     body = msgspec.json.encode({"Records": [record(number) for number in range(2 * records.CHUNK + 1)]})
     monkeypatch.setattr(records, "_rendered", None)
     reply = parse_reply(body)
-    line = render_process_records(reply.records, 0, plain=reply.plain)
+    line = b"".join(render_process_records(reply.records, 0, plain=reply.plain))
     assert [one["sequenceNumber"] for one in json.loads(line)["records"]] == expected
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_any_partition_key_makes_one_ascii_line(key: str) -> None:
-    line = render_process_records([record(7, key=key)], 0)
+    line = b"".join(render_process_records([record(7, key=key)], 0))
     assert line.isascii()
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
@@ -109,7 +109,7 @@ def test_any_partition_key_makes_one_ascii_line(key: str) -> None:
 
 
 def test_the_first_protocols_line_has_only_what_it_knows() -> None:
-    line = render_process_records_v0([record(7), record(8, data="", key="é")], 12)
+    line = b"".join(render_process_records_v0([record(7), record(8, data="", key="é")], 12))
     assert line == (
         b'{"action":"processRecords","records":['
         b'{"data":"YWJj","partitionKey":"k","sequenceNumber":"7"},'
@@ -119,7 +119,7 @@ def test_the_first_protocols_line_has_only_what_it_knows() -> None:
 
 @pytest.mark.parametrize("data", [bytes([n]) * 3 for n in (0, 10, 34, 127, 128, 255)])
 def test_the_kinesis_client_library_for_python_reads_the_line(data: bytes) -> None:
-    line = render_process_records([record(7, data=base64.b64encode(data).decode(), key="é")], 3)
+    line = b"".join(render_process_records([record(7, data=base64.b64encode(data).decode(), key="é")], 3))
     message = json.loads(line, object_hook=message_decode)
     assert isinstance(message, ProcessRecordsInput)
     assert message.millis_behind_latest == 3

@@ -80,4 +80,4 @@ def test_a_child_of_another_protocol_gets_its_line_as_it_is() -> None:
     deaths = DeathPolicy()
     deaths.died(Span(Position(2), Position(3)), 1, ERROR, settings(OnDeath.SKIP), answered=True)
     deaths.begin(ChildSettings(("cat",)), Position(1))
-    assert deaths.mark(b'{"action": "processRecords"}\n') == b'{"action": "processRecords"}\n'
+    assert deaths.mark((b'{"action": "processRecords"}\n',)) == (b'{"action": "processRecords"}\n',)

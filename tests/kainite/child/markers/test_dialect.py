@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kainite.base.markers import Batching
 from kainite.base.position import Position
-from kainite.base.record import RawRecord
+from kainite.base.record import Pieces, RawRecord
 from kainite.child.events import (
     Action,
     ActionDone,
@@ -33,7 +33,7 @@ from support.model_worker import ModelWorker
 DONE = ActionDone(Action.PROCESS_RECORDS)
 
 
-def line(*payloads: bytes, first: int = 1, causes: dict[int, str] | None = None) -> bytes:
+def line(*payloads: bytes, first: int = 1, causes: dict[int, str] | None = None) -> Pieces:
     rendered = render_records(
         [
             RawRecord(str(number), "k", base64.b64encode(payload).decode())
@@ -41,10 +41,10 @@ def line(*payloads: bytes, first: int = 1, causes: dict[int, str] | None = None)
         ],
         None,
     )
-    records = rendered.splitlines()
+    records = b"".join(rendered).splitlines()
     for number, cause in (causes or {}).items():
         records[number - first] += b" " + cause.encode()
-    return b"".join(record + b"\n" for record in records)
+    return tuple(record + b"\n" for record in records)
 
 
 def span(first: int, last: int | None = None) -> Span:
@@ -75,7 +75,7 @@ def drained(dialect: MarkersDialect, *said: bytes, error: str | None = None) -> 
 
 def test_a_call() -> None:
     dialect = started()
-    assert dialect.process_records(line(b"a", b"b")) == b""
+    assert dialect.process_records(line(b"a", b"b")) == ()
     assert dialect.under_way is None
     assert drained(dialect, b'{"uow":"1"}\n{"uow":"2"}\n\0') == [
         Send(b"a\n"),
@@ -166,7 +166,7 @@ def test_an_empty_call_asks_nothing() -> None:
 
 def test_the_last_record_of_an_aggregate_is_checkpointed_with_its_sub_sequence_number() -> None:
     dialect = started()
-    dialect.process_records(b"7 0 \n7 1 \n")
+    dialect.process_records((b"7 0 \n7 1 \n",))
     assert drained(dialect, b"\0", b"\0")[-2:] == [CheckpointRequested("7", 1), DONE]
 
 

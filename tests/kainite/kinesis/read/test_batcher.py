@@ -8,7 +8,7 @@ import pytest
 
 from kainite.base.checkpoint import LATEST, TRIM_HORIZON, Checkpoint
 from kainite.base.position import Position
-from kainite.base.record import RawRecord
+from kainite.base.record import Pieces, RawRecord
 from kainite.child.json_lines.records import render_process_records
 from kainite.kinesis.read.batcher import Batcher
 from kainite.kinesis.shards import HashRange
@@ -71,8 +71,8 @@ def test_an_aggregate_beyond_the_shards_range_is_dropped(hash_range: HashRange |
 
 
 def test_the_line_is_made_by_the_given_renderer() -> None:
-    def counted(records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False) -> bytes:
-        return b"%d records, %d ms\n" % (len(records), millis_behind_latest or 0)
+    def counted(records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False) -> Pieces:
+        return (b"%d records, %d ms\n" % (len(records), millis_behind_latest or 0),)
 
     counting = Batcher(TRIM_HORIZON, counted)
     (batch,) = counting.begin([record(1), record(2)], 40).batches

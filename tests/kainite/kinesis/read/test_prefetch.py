@@ -10,7 +10,7 @@ from kainite.kinesis.read.record_batch import RecordBatch, ShardEnd
 
 
 def batch(size: int = 10, count: int = 1) -> RecordBatch:
-    return RecordBatch(b"x" * size, count, None, None, None, None)
+    return RecordBatch((b"x" * size,), count, None, None, None, None)
 
 
 async def has_room(queue: Prefetch) -> bool:

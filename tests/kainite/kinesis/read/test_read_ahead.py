@@ -23,7 +23,7 @@ async def test_a_reader_that_ends_by_a_defect_ends_the_queue_with_an_error() -> 
 
 
 def batch(number: int) -> RecordBatch:
-    return RecordBatch(b"%d" % number, 1, None, None, None, None)
+    return RecordBatch((b"%d" % number,), 1, None, None, None, None)
 
 
 class Numbers:

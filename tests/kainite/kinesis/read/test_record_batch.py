@@ -70,7 +70,8 @@ def place(given_out: dict[str, Any]) -> Position:
 
 
 def test_a_line_is_held_until_it_is_taken() -> None:
-    batch = make_batch([record(1)], 0, lambda _, __, *, plain=False: b"line\n")
-    assert batch.take_line() == b"line\n"
-    assert batch.line == b""
+    batch = make_batch([record(1)], 0, lambda _, __, *, plain=False: (b"li", b"ne\n"))
+    assert (batch.line, batch.size) == (b"line\n", 5)
+    assert batch.take_line() == (b"li", b"ne\n")
+    assert (batch.line, batch.size) == (b"", 0)
     assert batch.count == 1
