@@ -38,7 +38,7 @@ simulation = PYTHONHASHSEED=0 PYTHONPATH=tests $(BIN)/python -m simulation --job
 benchmarks = PYTHONPATH=benchmarks $(BIN)/python -m runs
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-mysql test-images test-pythons check format fuzz validate bench bench-compare pins docs dist sbom audit clean
+.PHONY: help preflight setup peers screenshots demo test simulate simulate-mutations localstack localstack-stop test-localstack test-long test-debezium test-mysql test-images test-pythons check format fuzz validate bench bench-compare bench-table pins docs dist sbom audit clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -133,6 +133,9 @@ fuzz: peers ## Feed broken bytes to whatever reads bytes from outside: make fuzz
 
 bench: setup ## Run the benchmarks and record their figures: make bench BENCHMARKS=benchmarks/apply.py
 	@$(benchmarks) record $(BENCHMARKS)
+
+bench-table: setup ## Print the chief figures of recorded runs, a column a commit: make bench-table RUNS="a.json b.json"
+	@$(benchmarks) table $(RUNS)
 
 bench-compare: setup ## Compare two commits: make bench-compare BENCHMARK=benchmarks/log_codec.py BEFORE=v1 AFTER=HEAD
 	@$(benchmarks) compare $(BEFORE) $(AFTER) $(BENCHMARK) --turns $(TURNS) --given "$(WITH)"

@@ -1,7 +1,8 @@
-"""Records benchmarks, or compares two commits by one.
+"""Records benchmarks, compares two commits by one, or makes a table of recorded runs.
 
 make bench BENCHMARKS="benchmarks/log_codec.py benchmarks/apply.py"
 make bench-compare BENCHMARK=benchmarks/log_codec.py BEFORE=v1 AFTER=main TURNS=6 WITH="--units 2000"
+make bench-table
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 
 from runs.comparing import compare, table
 from runs.figures import LEAST_TURNS
-from runs.recording import ROOT, BenchmarkError, record
+from runs.headlines import headline_table
+from runs.recording import ROOT, BenchmarkError, read, record
 
 FOLDER = ROOT / "benchmarks" / "recorded"
 
@@ -26,6 +28,8 @@ def main() -> None:
         if options.command == "record":
             file = record(options.benchmarks, options.folder)
             print(f"recorded in {file}", file=sys.stderr)
+        elif options.command == "table":
+            print(headline_table([read(file) for file in options.files or sorted(FOLDER.glob("*.json"))]))
         else:
             _compare(options)
     except BenchmarkError as error:
@@ -46,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     recording = commands.add_parser("record", help="run benchmarks, print their figures, keep them in a JSON file")
     recording.add_argument("benchmarks", type=Path, nargs="+", help="the benchmarks' files")
     recording.add_argument("--folder", type=Path, default=FOLDER, help="gets the file (default: benchmarks/recorded)")
+    tabling = commands.add_parser(
+        "table", help="print the chief figures of recorded runs as a table, a column a commit"
+    )
+    tabling.add_argument("files", type=Path, nargs="*", help="files of recorded runs (default: all recorded here)")
     comparing = commands.add_parser("compare", help="measure one benchmark at two commits, in turns")
     comparing.add_argument("before", help="a commit, as git names it")
     comparing.add_argument("after", help="another one")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
-NAMES: Final = ("name", "mix", "way", "kind", "table", "case", "clients", "shards", "hosts", "busy")
+NAMES: Final = ("name", "mix", "way", "kind", "table", "case", "clients", "shards", "hosts", "rate", "busy")
 """Keys whose values tell one object of a list from another; an object without any of them is told by its place."""
 
 LEAST_TURNS: Final = 6
@@ -100,5 +100,5 @@ def _walked(found: Any, path: tuple[str, ...]) -> Iterator[tuple[str, float]]:
 def _label(value: Any, place: int) -> str:
     if not isinstance(value, Mapping):
         return str(place)
-    told = [str(value[key]) for key in NAMES if key in value]
+    told = [str(value[key]) for key in NAMES if isinstance(value.get(key), str | int | float)]
     return " ".join(told) or str(place)

@@ -50,6 +50,21 @@ def record(benchmarks: Sequence[Path], folder: Path) -> Path:
     return file
 
 
+def read(file: Path) -> Any:
+    """Returns what :func:`record` wrote.
+
+    Raises:
+        BenchmarkError: the file does not exist, or is no such file.
+    """
+    try:
+        run = json.loads(file.read_text())
+        if run["format"] != FORMAT:
+            raise ValueError(f"format {run['format']}")
+        return run
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BenchmarkError(f"{file} has no recorded run: {error}") from None
+
+
 def output_of(python: Path | str, benchmark: Path, arguments: Sequence[str] = ()) -> str:
     """Runs a benchmark with ``--json`` and returns its standard output.
 

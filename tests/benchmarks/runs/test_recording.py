@@ -75,3 +75,16 @@ def test_a_commit_that_does_not_exist_is_refused() -> None:
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
 def test_each_benchmark_looks_whether_the_machine_is_quiet(path: Path) -> None:
     assert "    warn_unless_quiet()\n" in path.read_text()
+
+
+def test_a_recorded_run_becomes_a_table(tmp_path: Path, recorded: Path) -> None:
+    status = benchmark(tmp_path, "commands", 'print(\'{"status": {"seconds": 0.25}}\')')
+    assert runs("record", status, "--folder", str(recorded)).returncode == 0
+    done = runs("table", *map(str, recorded.iterdir()))
+    assert done.stdout.splitlines()[-1].endswith("| 0.25 |"), done.stderr
+
+
+def test_a_file_that_is_no_recorded_run_is_named(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text('{"format": 7}')
+    assert runs("table", str(other)).stderr == f"error: {other} has no recorded run: format 7\n"
