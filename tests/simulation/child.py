@@ -51,8 +51,8 @@ class SimPipes:
     def start(cls, program: Any, hooks: Any) -> SimPipes:
         return cls(program, hooks)
 
-    def write(self, data: bytes) -> None:
-        self._input += data
+    def write(self, *pieces: bytes) -> None:
+        self._input += b"".join(pieces)
         while b"\n" in self._input:
             line, self._input = self._input.split(b"\n", 1)
             self._loop.call_later(self._pause(), self._read, json.loads(line))

@@ -135,6 +135,11 @@ def test_each_schedule_with_repairs_ends_as_promised() -> None:
     assert "2 schedules" in simulate("--seed", "0", "--seed", "4", "--shrink", "0", "--aim", "repairs")
 
 
+def test_each_schedule_with_hosts_that_refuse_each_other_ends_as_promised() -> None:
+    """Shows members that fenced each other for ever, none of which ever had loaded the log."""
+    assert "2 schedules" in simulate("--seed", "10002410", "--seed", "1", "--shrink", "0", "--aim", "refused for good")
+
+
 @pytest.mark.timeout(300)
 def test_a_history_of_thousands_of_units_ends_as_promised() -> None:
     assert "1 schedules" in simulate("--seed", "2", "--shrink", "0", "--aim", "thousands")

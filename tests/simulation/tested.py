@@ -23,6 +23,7 @@ import msgspec
 
 from kainite.log.client import ReadingReport
 from kainite.peers.connection.generation import OwnerGeneration
+from kainite.peers.sharing.membership import MemberState
 from kainite.uow.conflicts import conflict, share_a_row
 from kainite.uow.delta import UnitKind
 from simulation import (
@@ -113,6 +114,14 @@ def _never_trusts(original: Any) -> Any:
         return original(self)
 
     return refused
+
+
+def _forgives_claims(original: Any) -> Any:
+    def seek(self: Any, pause: float | None = None) -> Any:
+        self._trusts = self._trusts or self.state is MemberState.CLAIMING
+        return original(self, pause)
+
+    return seek
 
 
 def _always_trusts(original: Any) -> Any:
@@ -416,6 +425,9 @@ TESTED: tuple[ShownByTest, ...] = (
     _tested("a refusal is evidence", f"{SHARING}.membership:Member._refused", _never_trusts,
             f"{SHARING_TESTS}/test_shared_log.py::test_a_killed_owner_is_replaced_at_once_because_its_port_refuses"),
     _tested("a refusal is believed once", f"{SHARING}.membership:Member._refused", _always_trusts,
+            f"{SHARING_TESTS}/test_membership.py"
+            "::test_members_that_refuse_each_other_do_not_fence_each_other_for_ever"),
+    _tested("a claim counts before the log is loaded", f"{SHARING}.membership:Member._seek", _forgives_claims,
             f"{SHARING_TESTS}/test_membership.py"
             "::test_members_that_refuse_each_other_do_not_fence_each_other_for_ever"),
     _tested("a loopback address is one network stack's", "kainite.peers.address:OwnerAddress.is_reachable",

@@ -27,7 +27,8 @@ SEEKING         HEAD is held, no address                SEEKING, after a pause: 
                                                         its loopback interface alone
 SEEKING         HEAD is not read                        SEEKING, after a pause
 CLAIMING        mounted                                 OWNING
-CLAIMING        not mounted: held, fenced, unavailable  SEEKING; after a pause that grows
+CLAIMING        not mounted: held, unavailable          SEEKING; after a pause that grows
+CLAIMING        fenced before the log is loaded         the same; the claim counts (below)
 OWNING          fenced                                  SEEKING, at once
 OWNING          handed over: a person has asked         SEEKING, after STAND_BACK looks of the others: one that looks
                                                         meanwhile claims
@@ -51,8 +52,10 @@ any             stop                                    STOPPED
 after it has released. So a port that refuses means that the owner's process is gone, and HEAD need not be waited for. A
 broken network may refuse too, and two members that refuse each other would fence each other for ever. So a member
 believes a refusal once: after it was fenced in a reign that began with a refusal, it waits for the lease, until
-some owner has welcomed it (then its network works). Each member makes at most one such claim between two welcomes, so
-with N members that reach nobody there are at most N claims, and then the last owner's heartbeats keep all others out.
+some owner has welcomed it (then its network works). A reign begins with the write of HEAD, and not when the log is
+loaded: members that load slowly would fence each other for ever before any of them serves. So each member makes at most
+one such claim between two welcomes; with N members that reach nobody there are at most N claims, and then the last
+owner's heartbeats keep all others out.
 
 **Why a member with other targets gives way.** Members whose settings files assign tables to targets otherwise would
 take turns in noting their own assignment in the log, with each change of owners. So such a member first leaves the log
@@ -127,7 +130,7 @@ class Mounted:
 
 @dataclass(frozen=True, slots=True)
 class NotMounted:
-    """The claim did not succeed: another member was faster, or the store did not answer."""
+    """The claim did not succeed: another member was faster to write HEAD, or the store did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """Another member has mounted the partition that this one owned."""
+    """Another member has mounted the partition since this one has, whether or not this one has loaded the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +243,7 @@ class Member:
                 return self._refused()
             case Fenced():
                 self._trusts = self._trusts and not self._claimed_gone
-                self.state = MemberState.SEEKING
-                return (Leave(), Look(0.0))
+                return (Leave(), *self._seek())
             case HandedOver():
                 return (Leave(), *self._seek(STAND_BACK * max(self._watch, self._wait)))
             case NotMounted() | Cut():

@@ -87,21 +87,19 @@ class Owning:
             gone: a generation for whose owner the mount need not wait.
             mounted: called when the log's state is loaded.
         """
-        mount_ = await self._mounted(gone)
-        if mount_ is None:
-            return NotMounted()
-        served = False
         try:
+            mount_ = await self._mounted(gone)
+            if mount_ is None:
+                return NotMounted()
             serving = serve_log(
                 self.store, self.settings, self.uow, mount_, audit=self.audit, clock=self.clock,
                 meter=self.meter,
             )  # fmt: skip
             async with serving as owner:
-                served = True
                 await self._serve(owner, mounted)
         except LogFencedError as error:
             event(_logger, logging.WARNING, "log is owned elsewhere now", error=error)
-            return Fenced() if served else NotMounted()
+            return Fenced()
         except LogHandedOverError as error:
             event(_logger, logging.INFO, "log handed over", cause=error)
             return HandedOver()
@@ -119,7 +117,7 @@ class Owning:
         )  # fmt: skip
         try:
             return await asyncio.to_thread(claim)
-        except (LogHeldError, LogFencedError, LogUnavailableError) as error:
+        except (LogHeldError, LogUnavailableError) as error:
             event(_logger, logging.INFO, "log not mounted", error=error)
             return None
 

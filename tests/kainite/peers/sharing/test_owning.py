@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from kainite.base.clock import boot_seconds
 from kainite.base.process_identity import ProcessIdentity
@@ -38,6 +41,28 @@ async def test_an_owner_serves_until_it_is_fenced() -> None:
     mount(store, P, "usurper", 1.0, gone=owning.owner.generation)
     assert await asyncio.wait_for(running, LIMIT) == Fenced()
     assert owning.owner is None
+
+
+class OvertakenStore(MemoryStore):
+    """Another process mounts the partition as soon as this one has, before it has ``what``."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self._what = what
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == object.__getattribute__(self, "__dict__").get("_what"):
+            self._what = ""
+            head = self.read_head(P)
+            mount(self, P, "usurper", 1.0, gone=None if head is None else head.generation)
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("what", ["read_tail", "read_batches"])
+async def test_who_is_fenced_before_its_log_is_loaded_has_claimed_it_all_the_same(what: str) -> None:
+    told: list[None] = []
+    assert await owning_of(OvertakenStore(what)).own(None, lambda: told.append(None)) == Fenced()
+    assert told == []
 
 
 async def test_what_another_process_holds_is_not_mounted() -> None:
