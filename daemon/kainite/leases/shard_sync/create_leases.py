@@ -13,12 +13,12 @@ When the first two are due is decided by :mod:`.schedule`.
 KCL creates the first leases of open shards at LATEST, one by one. If a worker dies in between, others read the shards
 that have leases; a shard that has none may be split meanwhile; its children then get leases at LATEST, and its own
 records are never read. So before a first lease is created here, the log's beginning is made durable
-(:data:`~kainite.leases.streams.Begin`), and only then the stream is listed. Each shard that was open at the beginning,
-or after it, gets a lease, or descends from one that does. That holds for every listing that is made later, by any
-worker, whatever happens in between. Of several streams, the log is also told of those at TRIM_HORIZON: from then on no
-unit ends before the stream is read, though workers with an older settings file do not know it
-(:mod:`kainite.log.collecting.reported_shards`). Where a Java worker creates the leases, other workers tell the log
-before (:mod:`.schedule`).
+(:data:`~kainite.leases.streams.Begin`), and only then the stream is listed, and after that what was not closed before
+the beginning. Each shard that was open at the beginning, or after it, gets a lease, or descends from one that does.
+That holds for every listing that is made later, by any worker, whatever happens in between. Of several streams, the log
+is also told of those at TRIM_HORIZON: from then on no unit ends before the stream is read, though workers with an older
+settings file do not know it (:mod:`kainite.log.collecting.reported_shards`). Where a Java worker creates the leases,
+other workers tell the log before (:mod:`.schedule`).
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ async def create_missing(
         await note_beginning(settings, begin)
     elif begin is not None and initial != TRIM_HORIZON and initial in wanted.values():
         begun = await note_beginning(settings, begin)
-        since = await asyncio.to_thread(stream.list_shards, from_timestamp=begun)
         shards = await asyncio.to_thread(_listed, stream, settings, first=not leases)
+        # In this order: a shard that is split and whose children are merged between two listings stands in both.
+        since = await asyncio.to_thread(stream.list_shards, from_timestamp=begun)
         wanted = missing_leases(shards, checkpoints, initial, {shard.id for shard in since})
     await asyncio.to_thread(_create, table, shards, wanted)
     return shards

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from kainite.base.checkpoint import AT_TIMESTAMP, LATEST, SHARD_END, TRIM_HORIZON, Checkpoint
 from kainite.base.errors import LogUnavailableError, SettingsError, StreamUnavailableError
 from kainite.kinesis.client import StreamClient
-from kainite.kinesis.shards import Shard
+from kainite.kinesis.shards import Shard, roots
 from kainite.leases.lineage import may_start
 from kainite.leases.shard_sync.create_leases import create_child_leases, create_missing
 from kainite.leases.table.lease import Lease
@@ -169,7 +170,25 @@ async def test_the_stream_is_listed_when_the_beginning_is_durable(
     left: list[str] = []
     await create_missing(table, stream, NEWEST, (), Begun(double, lambda: left.extend(double.split(FIRST))))
     assert checkpoints(table) == {FIRST: LATEST, SECOND: LATEST}
-    assert double.asked("ListShards")[1]["ShardFilter"] == {"Type": "FROM_TIMESTAMP", "Timestamp": Begun.AT}
+    assert double.asked("ListShards")[2]["ShardFilter"] == {"Type": "FROM_TIMESTAMP", "Timestamp": Begun.AT}
+
+
+@pytest.mark.parametrize("listing", [1, 2, 3])
+async def test_shards_that_live_between_two_listings_are_reached_from_their_ancestors(
+    table: LeaseTable, stream: StreamClient, double: KinesisDouble, listing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Has a worker stand still behind one of its listings, while a shard is split, and its children merged again."""
+    listed, listings = stream.list_shards, itertools.count(1)
+
+    def list_shards(**asked: Any) -> tuple[Shard, ...]:
+        found = listed(**asked)
+        if next(listings) == listing:
+            double.merge(*double.split(FIRST))
+        return found
+
+    monkeypatch.setattr(stream, "list_shards", list_shards)
+    await create_missing(table, stream, NEWEST, (), Begun(double))
+    assert {FIRST, SECOND} == {shard.id for shard in roots(stream.list_shards()) if shard.id in checkpoints(table)}
 
 
 async def test_at_a_timestamp_reading_begins_where_the_log_did(
