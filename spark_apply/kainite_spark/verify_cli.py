@@ -16,6 +16,7 @@ import click
 from kainite import settings
 from kainite.base.errors import SettingsError
 from kainite.base.log_thread import log_in_thread
+from kainite.base.words import counted
 from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
 from kainite.replicate.merged_rows import MergedRow
@@ -145,13 +146,13 @@ def _tell_plan(
     for row in merged:
         say_rows(row.sentence)
     for (table, how), count in sorted(Counter((row.table, row.how) for row in wanted).items()):
-        say(f"would {_DOES[how]} {count:,} rows of {table}")
+        say(f"would {_DOES[how]} {counted(count, 'row')} of {table}")
     if not wanted:
         say("there is nothing to repair")
 
 
 def _is_confirmed(wanted: Sequence[RowReport]) -> bool:
-    return click.confirm(f"Set {len(wanted):,} rows of the target to what the source has?", abort=True)
+    return click.confirm(f"Set {counted(len(wanted), 'row')} of the target to what the source has?", abort=True)
 
 
 def _tell(report: VerifyReport, repaired: RepairOutcome | None, shown: ShownValues) -> None:

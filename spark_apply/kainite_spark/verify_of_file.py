@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from kainite.base.errors import SettingsError
+from kainite.base.words import counted
 from kainite.cli.terminal import say
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
@@ -166,7 +167,8 @@ class _Told:
     def look(self, progress: VerifyProgress) -> None:
         if time.monotonic() >= self.next:
             self.next = time.monotonic() + _TELL_S
-            done = f": {progress.done} of {progress.items} ranges, {progress.rows:,} rows" if progress.items else ""
+            ranges, rows = counted(progress.items, "range"), counted(progress.rows, "row")
+            done = f": {progress.done} of {ranges}, {rows}" if progress.items else ""
             say(f"{progress.doing}{done}", err=True)
 
 

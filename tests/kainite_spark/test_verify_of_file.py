@@ -272,7 +272,7 @@ def test_rows_that_the_target_takes_for_one_are_named_and_none_is_written_over_a
             assert {row.key["w"] for row in wanted} == {"b", "x"}
         dry = CliRunner().invoke(main, ["verify", "-p", str(made.path), "--repair", "--dry-run"])
         assert "not repaired: public.word {'w': 'a '}: to the target it is the row {'w': 'a'}; give" in dry.stdout
-        assert "would delete 1 rows of public.word\nwould insert 1 rows" in dry.stdout
+        assert "would delete 1 row of public.word\nwould insert 1 row of" in dry.stdout
         with ExitStack() as stack:
             one = comparison(made, stack)
             outcome = one.repair(to_repair(found), "by hand")

@@ -309,7 +309,7 @@ async def test_a_reset_says_first_what_it_repeats(log_world: LogWorld, dynamodb:
         await expect(page.locator(".details")).to_contain_text("records behind the new position are delivered again")
         assert leases.scan()[0].checkpoint == at
         await page.get_by_role("button", name="Reset checkpoints").click()
-        await expect(page.locator("#outcome")).to_contain_text("Done. 1 of 1 shards are reset")
+        await expect(page.locator("#outcome")).to_contain_text("Done. 1 of 1 shard is reset")
         assert leases.scan()[0].checkpoint == TRIM_HORIZON
         await page.get_by_role("link", name="History").first.click()
         await expect(page.locator("tbody tr").first).to_contain_text("again")
