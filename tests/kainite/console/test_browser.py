@@ -40,6 +40,11 @@ ASKS_NOW = """(() => {
 })()"""
 """Has the page ask for what is new, and tells whether it does."""
 
+OPEN_PAGE_IS_SEEN = """(() => {
+  const seen = document.querySelector("nav [aria-current]").getBoundingClientRect();
+  return 0 <= seen.left && seen.right <= innerWidth;
+})()"""
+
 PAGES = (
     "", "units", "unit?uow=bad", "target-rows?uow=bad", "correct?uow=bad", "shards", "shard?shard=shard-0",
     "reset?shard=shard-0", "apply", "log", "history",
@@ -204,6 +209,8 @@ async def looked_at(browser: Browser, url: str, look: str, options: dict[str, An
             width = await watched.page.evaluate("document.documentElement.scrollWidth")
             if width > watched.page.viewport_size["width"]:  # type: ignore[index]
                 found.append(f"{shown}: wider than the window")
+            if not await watched.page.evaluate(OPEN_PAGE_IS_SEEN):
+                found.append(f"{shown}: the bar of pages does not show which one is open")
         return found + watched.problems
 
 
