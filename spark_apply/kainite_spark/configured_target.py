@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kainite.base.errors import CatalogueError, KainiteError
+from kainite.base.errors import CatalogueError, KainiteError, OtherLogError
+from kainite.base.logs import event
 from kainite.log.contract import LogStore
 from kainite.replicate.findings import some_names
 from kainite.settings import Settings
 from kainite.settings.targets import has_one_job, is_atomic
-from kainite.uow.catalogue.several import catalogue_of, is_own, own_tables
+from kainite.uow.catalogue.several import catalogue_of, is_own, own_tables, without
 from kainite.uow.catalogue.tables import Catalogue
 from kainite.uow.precedence.load import load_levels
 from kainite_spark.driver.current_target import CurrentTarget
@@ -29,6 +32,8 @@ from kainite_spark.targets.together.opening import open_together
 if TYPE_CHECKING:  # whose module needs PostgreSQL's driver
     from kainite.replicate.tables import TableName
 
+_LOG = logging.getLogger(__name__)
+
 
 @contextlib.contextmanager
 def prepared_target(
@@ -42,19 +47,59 @@ def prepared_target(
         def opening(catalogue: Catalogue | None) -> Target:
             return opened.enter_context(contextlib.closing(target_of(configured, store, catalogue)))
 
-        def taking(catalogue: Catalogue | None) -> Target:
-            target = opening(catalogue)
-            try:
-                target.take_tables(tables_taken(configured, catalogue))
-            except KainiteError:
-                target.close()
-                raise
-            return target
-
         target = opening(catalogue)
         unless_stopped(lambda: target.prepare(ledger_of(configured), catalogue or Catalogue({})), stop, "the target")
-        unless_stopped(lambda: target.take_tables(tables_taken(configured, catalogue)), stop, "the target")
-        yield target, CurrentTarget(load, taking, catalogue), lambda: tables_taken(configured, load())
+        own = tables_taken(configured, catalogue)
+        unless_stopped(lambda: target.take_tables(own), stop, "the target")
+        taking = _Taking(configured, opening, {*own.full_names})
+        yield target, CurrentTarget(load, taking.opened, catalogue), lambda: tables_taken(configured, load())
+
+
+@dataclass(frozen=True, slots=True)
+class _Taking:
+    """Opens the target with a catalogue that has changed, whose tables it takes for the log.
+
+    A table that has come, and that another log has taken, is left out: this log has never written it. So the log goes
+    on with what has changed in its own tables; a unit of that table fails, as of one that is not there.
+
+    Attributes:
+        configured: the settings.
+        opening: opens the target with a catalogue.
+        had: the full names of the tables that the job has taken.
+    """
+
+    configured: Settings
+    opening: Callable[[Catalogue | None], Target]
+    had: set[str]
+
+    def opened(self, catalogue: Catalogue | None) -> Target:
+        """Returns the target.
+
+        Raises:
+            OtherLogError: another log has a table that the job has, or one that has to do with another table.
+        """
+        try:
+            return self._taken(catalogue)
+        except OtherLogError as error:
+            rest = None if catalogue is None or error.others.keys() & self.had else without(catalogue, error.others)
+            if rest is None:
+                raise
+            others = error.others
+        target = self._taken(rest)
+        for table, log in sorted(others.items()):
+            event(_LOG, logging.WARNING, "table of another log left out", table=table, log=log)
+        return target
+
+    def _taken(self, catalogue: Catalogue | None) -> Target:
+        own = tables_taken(self.configured, catalogue)
+        target = self.opening(catalogue)
+        try:
+            target.take_tables(own)
+        except KainiteError:
+            target.close()
+            raise
+        self.had.update(own.full_names)
+        return target
 
 
 def target_of(configured: Settings, store: LogStore, catalogue: Catalogue | None) -> Target:

@@ -14,6 +14,7 @@ import click
 from kainite import settings
 from kainite.aws import clients as aws
 from kainite.base.log_thread import log_in_thread
+from kainite.base.words import counted
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.replicate.any_ends import any_ends_of
@@ -165,7 +166,7 @@ def _written(since: int | None) -> str:
     if not since:
         return "Nobody has written in it since the cut-over"
     return (
-        f"{since} transactions of the target's server were counted since the cut-over, of whatever database, and"
+        f"The target's server has counted {counted(since, 'transaction')} since the cut-over, of whatever database, and"
         " Kainite's own too: if any wrote a replicated table, the target differs. kainite verify tells"
     )
 

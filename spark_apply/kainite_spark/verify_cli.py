@@ -16,8 +16,10 @@ import click
 from kainite import settings
 from kainite.base.errors import SettingsError
 from kainite.base.log_thread import log_in_thread
+from kainite.base.words import counted
 from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import say, say_json, say_rows
+from kainite.replicate.merged_rows import MergedRow
 from kainite.replicate.repair import RepairOutcome
 from kainite.replicate.repaired_rows import MOST_ROWS, to_repair
 from kainite.replicate.row_merge import RowDifference
@@ -105,16 +107,19 @@ def verify(
     with log_in_thread(), stopping(stop), ExitStack() as opened:
         comparison = FileComparison.of(configured, tables, wait, stop, opened)
         report = comparison.run(MOST_ROWS if repair else rows)
-        repaired = None
+        repaired: RepairOutcome | None = None
+        merged: Sequence[MergedRow] = ()
         if repair:
-            wanted = to_repair(report)
-            _tell_plan(report, rows, shown, quiet=as_json)
+            wanted, merged = comparison.apart(to_repair(report))
+            if not as_json:
+                _tell_plan(report.first_rows(rows), wanted, merged, shown)
             if wanted and not dry_run and (yes or _is_confirmed(wanted)):
                 repaired = comparison.repair(wanted, why)
                 report = comparison.run(rows)
             report = report.first_rows(rows)
     if as_json:
-        say_json(report.as_json(shown) | ({} if repaired is None else {"repair": asdict(repaired)}), indent=True)
+        found = report.as_json(shown) | ({"merged": [asdict(row) for row in merged]} if merged else {})
+        say_json(found | ({} if repaired is None else {"repair": asdict(repaired)}), indent=True)
     elif repaired is not None or not repair:  # else the plan has told it
         _tell(report, repaired, shown)
     return 0 if report.passed else 1
@@ -132,21 +137,22 @@ def _repeat(configured: Settings, every: str, wait: float, stop: threading.Event
     return 0
 
 
-def _tell_plan(report: VerifyReport, rows: int, shown: ShownValues, *, quiet: bool) -> None:
-    """Says what a repair would do."""
-    if quiet:
-        return
-    for line in report.first_rows(rows).lines(shown):
+def _tell_plan(
+    report: VerifyReport, wanted: Sequence[RowReport], merged: Sequence[MergedRow], shown: ShownValues
+) -> None:
+    """Says what a repair would do, and what it leaves alone."""
+    for line in report.lines(shown):
         say_rows(line)
-    wanted = Counter((row.table, row.how) for row in to_repair(report))
-    for (table, how), count in sorted(wanted.items()):
-        say(f"would {_DOES[how]} {count:,} rows of {table}")
+    for row in merged:
+        say_rows(row.sentence)
+    for (table, how), count in sorted(Counter((row.table, row.how) for row in wanted).items()):
+        say(f"would {_DOES[how]} {counted(count, 'row')} of {table}")
     if not wanted:
         say("there is nothing to repair")
 
 
 def _is_confirmed(wanted: Sequence[RowReport]) -> bool:
-    return click.confirm(f"Set {len(wanted):,} rows of the target to what the source has?", abort=True)
+    return click.confirm(f"Set {counted(len(wanted), 'row')} of the target to what the source has?", abort=True)
 
 
 def _tell(report: VerifyReport, repaired: RepairOutcome | None, shown: ShownValues) -> None:

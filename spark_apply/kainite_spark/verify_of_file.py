@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from kainite.base.errors import SettingsError
+from kainite.base.words import counted
 from kainite.cli.terminal import say
 from kainite.operations.carrying_out import Operations
 from kainite.operations.inbox import this_person
@@ -19,6 +20,7 @@ from kainite.replicate.binlog_ends import BinlogEnds
 from kainite.replicate.ends import ReplicaEnds, is_mariadb
 from kainite.replicate.ends_compared import tables_to_compare
 from kainite.replicate.load_target import load_session
+from kainite.replicate.merged_rows import MergedRow, merged_rows
 from kainite.replicate.paired_ends import paired_tables_to_compare
 from kainite.replicate.paired_rows import PairedRows
 from kainite.replicate.preparation import target_catalogue
@@ -95,7 +97,16 @@ class FileComparison:
             return RowCompareSource(self.ends)
         return PostgresCompareSource(self.ends, self.runners.of)
 
+    def apart(self, rows: Sequence[RowReport]) -> tuple[Sequence[RowReport], Sequence[MergedRow]]:
+        """Separates rows that can be repaired from those that the target takes for another row of the source."""
+        if not is_mariadb(self.ends.target):
+            return rows, ()
+        merged = merged_rows(self.ends.target, self._pairs, rows)
+        left = {(one.table, *one.key.items()) for one in merged}
+        return [row for row in rows if (row.table, *row.key.items()) not in left], merged
+
     def repair(self, rows: Sequence[RowReport], why: str) -> RepairOutcome:
+        """Repairs rows, but for those that the target takes for another row of the source by now."""
         operations, told = Operations(self.configured), _Told()
         store, partition = operations.log
         repair = Repair(
@@ -103,7 +114,7 @@ class FileComparison:
             lambda asked: operations.carry_out(asked, this_person(), why, timeout=self.wait),
             self.wait, self.stop, lambda doing: told.look(VerifyProgress(doing)),
         )  # fmt: skip
-        return repair.run(rows)
+        return repair.run(self.apart(rows)[0])
 
     @property
     def _repairs(self) -> RepairSource:
@@ -156,7 +167,8 @@ class _Told:
     def look(self, progress: VerifyProgress) -> None:
         if time.monotonic() >= self.next:
             self.next = time.monotonic() + _TELL_S
-            done = f": {progress.done} of {progress.items} ranges, {progress.rows:,} rows" if progress.items else ""
+            ranges, rows = counted(progress.items, "range"), counted(progress.rows, "row")
+            done = f": {progress.done} of {ranges}, {rows}" if progress.items else ""
             say(f"{progress.doing}{done}", err=True)
 
 

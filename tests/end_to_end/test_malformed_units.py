@@ -67,7 +67,7 @@ MALFORMED = (
     Bad("two ends", (emit(end("two ends", 3)),), "two ends disagree"),
     Bad("too many", (emit(upsert("too many", 1001)),), "2 deltas came, its end announced 1", count=1),
     Bad("count never comes", (), "1 of 2 deltas came within 2 s"),
-    Bad("missing end", (), "no end came within 2 s; 1 deltas did", count=None),
+    Bad("missing end", (), "no end came within 2 s; 1 delta did", count=None),
 )
 REFUSED = (
     with_delta("violates a check", "violates check constraint", row={"v": -1}),

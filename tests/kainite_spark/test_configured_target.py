@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +19,9 @@ from kainite_spark.driver.environment import ApplyEnvironment
 from kainite_spark.driver.job_metrics import JobMetrics
 from kainite_spark.driver.micro_batches import MicroBatches
 from kainite_spark.driver.payloads import Payloads
+from kainite_spark.targets.contract import Target
+from kainite_spark.targets.postgresql.target import PostgresTarget
+from kainite_spark.targets.sqlite.target import SqliteTarget
 from support.inline_runner import InlineRunner
 from support.stores import Database
 
@@ -122,12 +125,59 @@ def test_a_load_empties_no_table_that_the_file_does_not_name(tmp_path: Path, pos
 def test_a_table_that_comes_later_is_taken_and_one_of_another_log_is_not_used(files: Files) -> None:
     with prepared_target(files.of("eu"), MemoryStore(), STOP) as (_, current, _):
         files.database.run("CREATE TABLE later (id bigint PRIMARY KEY)")
-        assert current.read_again(STOP) is not None
+        assert tables_of(current.read_again(STOP)) == {"item": ["id"], "later": ["id"]}
         with pytest.raises(CatalogueError, match="later"):
             begin(files.of("us", "targetSharedTables=item"))
         files.database.run("CREATE TABLE other (id bigint PRIMARY KEY)")
         begin(files.of("us", "targetSharedTables=item, later"))
-        assert current.read_again(STOP) is None, "its units of that table fail, as of one that is not there"
+        assert tables_of(current.read_again(STOP)) == {"item": ["id"], "later": ["id"]}, (
+            "its units of that table fail, as of one that is not there"
+        )
+
+
+def test_a_job_goes_on_with_its_own_changes_beside_a_new_table_of_another_log(
+    files: Files, caplog: pytest.LogCaptureFixture
+) -> None:
+    with prepared_target(files.of("eu"), MemoryStore(), STOP) as (_, current, _):
+        files.database.run("CREATE TABLE other (id bigint PRIMARY KEY); CREATE TABLE later (id bigint PRIMARY KEY);"
+                           " ALTER TABLE item ADD COLUMN v bigint")  # fmt: skip
+        begin(files.of("us", "targetTables=other"))
+        assert tables_of(current.read_again(STOP)) == {"item": ["id", "v"], "later": ["id"]}
+        [told] = [
+            vars(one)["kainite_fields"] for one in caplog.records if one.message == "table of another log left out"
+        ]
+        assert (told["table"].rpartition(".")[2], told["log"]) == ("other", "log/us")
+        assert current.read_again(STOP) is None
+        with pytest.raises(CatalogueError, match="later of the target is written by the log log/eu"):
+            begin(files.of("us", "targetTables=other, later"))
+        files.database.run("CREATE TABLE third (id bigint PRIMARY KEY)")
+        assert tables_of(current.read_again(STOP)).keys() == {"item", "later", "third"}
+    with pytest.raises(CatalogueError, match="other of the target is written by the log log/us, and log/eu would"):
+        begin(files.of("eu"))
+
+
+@pytest.mark.parametrize("related", ["mine", "other"])
+def test_a_new_table_of_another_log_that_is_related_to_an_own_one_is_refused(files: Files, related: str) -> None:
+    parent = "other" if related == "mine" else "item"
+    with prepared_target(files.of("eu"), MemoryStore(), STOP) as (_, current, _):
+        if related == "mine":
+            files.database.run("CREATE TABLE other (id bigint PRIMARY KEY)")
+        files.database.run(f"CREATE TABLE {related} (id bigint PRIMARY KEY REFERENCES {parent} (id))")
+        begin(files.of("us", f"targetSharedTables=item{', mine' if related == 'mine' else ''}"))
+        assert current.read_again(STOP) is None
+
+
+def test_a_table_that_the_job_had_and_that_another_log_has_got_is_refused(files: Files) -> None:
+    with prepared_target(files.of("eu"), MemoryStore(), STOP) as (_, current, _):
+        files.database.run("DELETE FROM kainite_log_table; ALTER TABLE item ADD COLUMN v bigint")
+        begin(files.of("us"))
+        assert current.read_again(STOP) is None
+
+
+def tables_of(target: Target | None) -> Mapping[str, Sequence[str]]:
+    """Returns the tables that a target has been opened with, and their columns."""
+    assert isinstance(target, SqliteTarget | PostgresTarget)
+    return {name: list(table.columns) for name, table in target.schema.catalogue.tables.items()}
 
 
 def test_a_job_that_has_waited_keeps_a_table_that_came_meanwhile(files: Files) -> None:

@@ -93,8 +93,8 @@ def test_a_repair_says_what_it_does_asks_and_stands_in_the_history(
             assert code == 1
             assert output.splitlines()[-4:][1:] == [
                 "would overwrite 2 rows of public.account",
-                "would insert 1 rows of public.account",
-                "would delete 1 rows of public.line",
+                "would insert 1 row of public.account",
+                "would delete 1 row of public.line",
             ]
             result = CliRunner().invoke(main, ["verify", "-p", file, "--repair"], input="n\n")
             assert (result.exit_code, "Set 4 rows of the target to what" in result.stdout) == (1, True)
@@ -135,7 +135,7 @@ def test_a_mariadb_target_is_compared_with_the_same_options(
         assert (found["verdict"], len(found["rows"]), found["held_ms"] < 5_000) == ("different", 1, True)
         assert "2 differ, in " in kainite("replicate", "status", "-p", file)[1]
         code, output = kainite("verify", "-p", file, "--repair", "--dry-run")
-        assert (code, "would insert 1 rows of public.account" in output) == (1, True)
+        assert (code, "would insert 1 row of public.account" in output) == (1, True)
         assert "no table nothing" in kainite("verify", "-p", file, "--table", "nothing")[1]
 
 

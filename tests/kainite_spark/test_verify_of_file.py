@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
 from kainite import settings
 from kainite.base.errors import (
@@ -29,6 +30,7 @@ from kainite.capture.mysql.command import PROGRAM as BINLOG_PROGRAM
 from kainite.capture.mysql.snapshot_tables import SnapshotColumn, SnapshotTable
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.replication import SourceSlot
+from kainite.cli.main import main
 from kainite.operations.carrying_out import Operations
 from kainite.replicate.known_rows import Explanation
 from kainite.replicate.load_target import load_session, status_in
@@ -241,6 +243,43 @@ def test_a_mariadb_target_is_compared_repaired_and_its_result_kept(
         assert told is not None
         assert (told.verdict, told.every, told.tables) == ("equal", 60.0, 2)
         assert status.verified == told
+
+
+def test_rows_that_the_target_takes_for_one_are_named_and_none_is_written_over_another(
+    source: SourceSlot, mariadb_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = ["CREATE TABLE word (w text PRIMARY KEY, v text)"]
+    theirs = ["CREATE TABLE word (w varchar(20) COLLATE utf8mb4_bin PRIMARY KEY, v varchar(20))"]
+    with (
+        mariadb_loading(source, mariadb_server, ours, theirs) as world,
+        mariadb_following(world) as follower,
+        follower.living(),
+    ):
+        made = configured(source, world.ends.target, tmp_path)
+        monkeypatch.setattr(Operations, "log", property(lambda _: (follower.store, "0")))
+        world.in_source("INSERT INTO word VALUES ('a ', 'padded'), ('b', 'b')")
+        assert repeated(made).compare().verdict == "equal"
+        world.change_target("UPDATE word SET w = 'x' WHERE w = 'a'", "DELETE FROM word WHERE w = 'b'")
+        world.in_source("INSERT INTO word VALUES ('a', 'bare')")
+        with ExitStack() as stack:
+            one = comparison(made, stack)
+            found = one.run(10)
+            assert {(row.how.value, row.key["w"]) for row in found.rows} == {
+                ("missing", "a "), ("missing", "b"), ("extra", "x"),
+            }  # fmt: skip
+            wanted, merged = one.apart(to_repair(found))
+            assert [(row.table, row.key, row.other) for row in merged] == [("public.word", {"w": "a "}, {"w": "a"})]
+            assert {row.key["w"] for row in wanted} == {"b", "x"}
+        dry = CliRunner().invoke(main, ["verify", "-p", str(made.path), "--repair", "--dry-run"])
+        assert "not repaired: public.word {'w': 'a '}: to the target it is the row {'w': 'a'}; give" in dry.stdout
+        assert "would delete 1 row of public.word\nwould insert 1 row of" in dry.stdout
+        with ExitStack() as stack:
+            one = comparison(made, stack)
+            outcome = one.repair(to_repair(found), "by hand")
+            assert (outcome.rows, outcome.status) == (2, "committed")
+            assert [(row.how.value, row.key["w"]) for row in one.run(10).rows] == [("missing", "a ")]
+        assert world.in_target("SELECT w, v FROM word ORDER BY w") == [("a", "bare"), ("b", "b")]
+    assert follower.failed() == {}
 
 
 def read_by_key(ours: str, theirs: str) -> None:

@@ -7,6 +7,7 @@
      +-- MissingExtraError        an optional package is not installed: the message names the extra
      +-- DeltaError               a child emitted a line that is not a delta: its unit fails
      +-- CatalogueError           the target's tables cannot be used as they are
+     |    +-- OtherLogError           another log writes some of them
      +-- ChildError               the child process broke
      |    +-- ChildProtocolError      it wrote what its dialect forbids at this point
      |    +-- ChildExitedError        its process ended or closed its output
@@ -48,6 +49,7 @@ may succeed later without anybody mending anything.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -71,6 +73,17 @@ class DeltaError(KainiteError):
 
 class CatalogueError(KainiteError):
     pass
+
+
+class OtherLogError(CatalogueError):
+    """Attributes: ``others`` has the names of the other logs, by the full names of their tables."""
+
+    def __init__(self, message: str, others: Mapping[str, str]) -> None:
+        super().__init__(message, others)
+        self.others = others
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ChildError(KainiteError):

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kainite.base.display import one_line
+from kainite.base.words import counted
 from kainite.cli.options import properties_option
 from kainite.cli.terminal import say, say_json
 from kainite.doctor.asking import ROLES, checks_for, roles_of
@@ -64,8 +65,8 @@ def _lines(properties: Path, found: Sequence[DoctorFinding]) -> Iterable[str]:
         yield area
         yield from (_line(finding) for finding in found if finding.area == area)
     bad, odd = _count(found, FindingState.WRONG), _count(found, FindingState.WARNING)
-    warnings = f"{odd} warning{'' if odd == 1 else 's'}"
-    yield f"{properties}: {f'{bad} to mend' if bad else 'nothing is wrong'}, {warnings}, {len(found)} findings"
+    parts = (f"{bad} to mend" if bad else "nothing is wrong", counted(odd, "warning"), counted(len(found), "finding"))
+    yield f"{properties}: {', '.join(parts)}"
 
 
 def _line(finding: DoctorFinding) -> str:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from kainite.base.checkpoint import Checkpoint
 from kainite.base.errors import KainiteError
+from kainite.base.words import counted
 from kainite.cli.observed_leases import lease_table, stream_of
 from kainite.cli.options import properties_option, why_option
 from kainite.cli.terminal import stdout
@@ -98,7 +99,7 @@ def _carry_out(
     for line in consequences(changes) if settings.log.enabled else ():
         console.print(Text(line))
     if not yes:
-        click.confirm(f"Reset {len(needed)} of {len(changes)} shards?", abort=True)
+        click.confirm(f"Reset {len(needed)} of {counted(len(changes), 'shard')}?", abort=True)
 
     def tell(sentence: str, _bad: bool) -> None:
         console.print(Text(sentence))

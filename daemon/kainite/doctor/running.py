@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kainite.base.errors import KainiteError
@@ -34,6 +34,8 @@ class DoctorCheck:
 class _Running:
     check: DoctorCheck
     found: list[DoctorFinding] = field(default_factory=list)
+    error: str | None = None
+    hangs: bool = False
 
     def start(self) -> threading.Thread:
         thread = threading.Thread(target=self._run, name=f"doctor: {self.check.asks}", daemon=True)
@@ -46,9 +48,9 @@ class _Running:
             for finding in self.check.run():
                 found.append(finding)
         except KainiteError as error:
-            found.append(wrong(self.check.area, f"{self.check.asks}: {error}"))
+            self.error = str(error)
         except BaseException as error:  # whatever it is, the other checks are shown
-            found.append(wrong(self.check.area, f"{self.check.asks}: {type(error).__name__}: {error}"))
+            self.error = f"{type(error).__name__}: {error}"
 
 
 def run_checks(checks: Sequence[DoctorCheck], limit: float) -> tuple[DoctorFinding, ...]:
@@ -61,14 +63,21 @@ def run_checks(checks: Sequence[DoctorCheck], limit: float) -> tuple[DoctorFindi
     end = time.monotonic() + limit
     running = [_Running(check) for check in checks]
     threads = [each.start() for each in running]
-    found: list[DoctorFinding] = []
     for each, thread in zip(running, threads, strict=True):
         thread.join(max(0.0, end - time.monotonic()))
-        hangs = thread.is_alive()
-        found += each.found
-        if hangs:
-            what = f"{each.check.asks}: no answer within {limit:g} s"
-            found.append(
-                wrong(each.check.area, what, "look at its address and at the network between; --limit waits longer")
-            )
+        each.hangs = thread.is_alive()
+    found = [finding for each in running for finding in _of_one(each, running, limit)]
     return tuple(dict.fromkeys(found))  # two commands may need the same
+
+
+def _of_one(one: _Running, running: Sequence[_Running], limit: float) -> Iterator[DoctorFinding]:
+    """Yields what a check has found; its error with all checks that have it, such as two that need the same tables."""
+    area = one.check.area
+    yield from tuple(one.found)
+    if one.hangs:
+        yield wrong(area, f"{one.check.asks}: no answer within {limit:g} s",
+                    "look at its address and at the network between; --limit waits longer")  # fmt: skip
+    elif one.error is not None:
+        ended = (each for each in running if not each.hangs)
+        alike = dict.fromkeys(each.check.asks for each in ended if (each.check.area, each.error) == (area, one.error))
+        yield wrong(area, f"{', '.join(alike)}: {one.error}")

@@ -14,6 +14,7 @@ import click
 
 from kainite.base import display
 from kainite.base.redaction import redacted, redacted_tree
+from kainite.base.words import counted
 from kainite.extract.offsets.place import Json, Place
 from kainite.extract.output.sink import Totals
 
@@ -74,8 +75,8 @@ class ExtractionProgress:
             click.echo(f"{_CLEAR}{self._text(rate)}", err=True)
 
     def _text(self, rate: float) -> str:
-        records = click.style(f"{self._totals.records:,} records", bold=True)
-        parts = [records, f"{rate:,.0f}/s", f"{self._totals.units:,} units"]
+        records = click.style(counted(self._totals.records, "record"), bold=True)
+        parts = [records, f"{rate:,.0f}/s", counted(self._totals.units)]
         if self._place is not None:
             shown = redacted(display.as_json(self._place.start))
             parts.append(f"offset {shown if len(shown) <= _WIDTH else shown[:_WIDTH] + '…'}")

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kainite.base.words import counted
 from kainite.extract.offsets.place import SourceLag
 from kainite.extract.output.sink import Totals
 from kainite.observe import metric
+from kainite.observe.check import spoken
 from kainite.observe.health import ShardHealth
 from kainite.observe.meter import SILENT, Meter
 
@@ -58,11 +60,12 @@ class ExtractReport:
     @property
     def problems(self) -> tuple[str, ...]:
         """Returns the reasons for which a person should look."""
-        found = [f"the extractor has failed {self.failures} times in a row: {self.trouble}"] if self.failures else []
+        times = counted(self.failures, "time")
+        found = [f"the extractor has failed {times} in a row: {self.trouble}"] if self.failures else []
         if self.away:
             found.append(f"the extractor waits for its source: {self.away}")
         if self.quiet_limit is not None and self.quiet > self.quiet_limit:
-            found.append(f"the extractor has answered nothing for {self.quiet:.0f} s")
+            found.append(f"the extractor has answered nothing for {spoken(self.quiet)}")
         return tuple(found)
 
     @property

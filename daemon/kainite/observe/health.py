@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kainite.observe.check import Check, Level, worst
+from kainite.observe.check import Check, Level, spoken, worst
 from kainite.observe.shard_status import ShardStatus
 from kainite.settings import Settings
 
@@ -170,26 +170,29 @@ def judge_shard(status: ShardStatus, limits: HealthLimits) -> ShardHealth:
     """Returns the health of one shard; where several apply, the worst."""
     silent = status.silent or 0.0
     if status.action is not None and silent >= limits.hung_after:
-        return ShardHealth(status, Health.HUNG, f"the child has not answered {status.action} for {silent:.0f} s")
+        return ShardHealth(status, Health.HUNG, f"the child has not answered {status.action} for {spoken(silent)}")
     if status.failures >= limits.poison_tries:
-        return ShardHealth(status, Health.FAILING, f"{status.failures} children failed in a row")
+        failed = f"{status.failures} children failed in a row" if status.failures > 1 else "a child failed"
+        return ShardHealth(status, Health.FAILING, failed)
     if (stands := status.standstill) is not None and stands.seconds >= limits.hung_after:
         return ShardHealth(
-            status, Health.STALLED, f"the shard has not got on for {stands.seconds:.0f} s: {stands.cause}"
+            status, Health.STALLED, f"the shard has not got on for {spoken(stands.seconds)}: {stands.cause}"
         )
     if status.throttled is not None and status.throttled >= limits.hung_after:
-        return ShardHealth(status, Health.THROTTLED, f"Kinesis has throttled its reading for {status.throttled:.0f} s")
+        return ShardHealth(
+            status, Health.THROTTLED, f"Kinesis has throttled its reading for {spoken(status.throttled)}"
+        )
     if status.pid is None or status.state != "PROCESSING":
         return ShardHealth(status, Health.WAITING, f"no records are processed in state {status.state}")
     behind = status.behind_ms or 0
     if behind >= BEHIND_MS:
-        return ShardHealth(status, Health.BEHIND, f"{behind / 1000:.0f} s behind the latest record")
+        return ShardHealth(status, Health.BEHIND, f"{spoken(behind / 1000)} behind the latest record")
     if status.action is not None:
-        return ShardHealth(status, Health.OK, f"the child has worked on {status.action} for {silent:.0f} s")
+        return ShardHealth(status, Health.OK, f"the child has worked on {status.action} for {spoken(silent)}")
     if status.last_record is None:
         return ShardHealth(status, Health.QUIET, "no records yet")
     if status.last_record >= QUIET_S:
-        return ShardHealth(status, Health.QUIET, f"no records for {status.last_record:.0f} s")
+        return ShardHealth(status, Health.QUIET, f"no records for {spoken(status.last_record)}")
     return ShardHealth(status, Health.OK, "records are processed as they come")
 
 
@@ -218,7 +221,7 @@ def _is_late(worker: WorkerFacts, limits: HealthLimits) -> bool:
 
 
 def _late(worker: WorkerFacts) -> str:
-    return f"the lease table has not answered for {worker.reached:.0f} s"
+    return f"the lease table has not answered for {spoken(worker.reached or 0.0)}"
 
 
 def _shard_json(shard: ShardHealth) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from kainite.base.checkpoint import LATEST, SHARD_END, Checkpoint
 from kainite.base.errors import LeaseTableError, StreamError
 from kainite.base.liveness import Sighting
+from kainite.base.words import are, counted
 from kainite.kinesis.named_streams import ReadableShards
 from kainite.kinesis.start_position import StartAt
 from kainite.leases.administration.report import (
@@ -181,5 +182,6 @@ def reset(
         refused += not done
         tell(details[-1], not done)
     result = OperationResult.REFUSED if needed and refused == len(needed) else OperationResult.DONE
-    sentence = f"{len(needed) - refused} of {len(needed)} shards are reset" if needed else "nothing to change"
+    are_reset = f"of {counted(len(needed), 'shard')} {are(len(needed))} reset"
+    sentence = f"{len(needed) - refused} {are_reset}" if needed else "nothing to change"
     return OperationOutcome(result, sentence, None, refused, tuple(details))

@@ -28,6 +28,7 @@ from collections.abc import Collection, Sequence
 
 from kainite.base.checkpoint import SHARD_END
 from kainite.base.shard_key import StreamId
+from kainite.base.words import are, counted
 from kainite.leases.administration.report import Pulse, make_rows
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
@@ -62,8 +63,8 @@ def preview_forgetting(
     unread = sum(lease.checkpoint != SHARD_END for lease in its)
     left = f"; {unread} of them are not read to their end: what nobody has read there is never read" if unread else ""
     return Preview(
-        f"delete {len(its)} leases of stream {stream}{left}. Units of work do not wait for this stream any more, and "
-        "those that have a part there that was not read end without it"
+        f"delete {counted(len(its), 'lease')} of stream {stream}{left}. Units of work do not wait for this stream any"
+        " more, and those that have a part there that was not read end without it"
     )
 
 
@@ -99,7 +100,9 @@ def delete_leases(
     if left:
         said = f"{', '.join(left)} of stream {stream} were written meanwhile, and stay: see kainite leases"
         return stream, OperationOutcome(_REFUSED, said, refused=len(left))
-    return stream, OperationOutcome(OperationResult.DONE, f"{len(its)} leases of stream {stream} are deleted")
+    return stream, OperationOutcome(
+        OperationResult.DONE, f"{counted(len(its), 'lease')} of stream {stream} {are(len(its))} deleted"
+    )
 
 
 def _plain(asked: str, plain: Collection[str]) -> str:

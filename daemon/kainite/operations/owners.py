@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import orjson
 
+from kainite.base.words import counted
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import OperationResult
 from kainite.operations.inbox import Asker, leave, take_answer, this_person
@@ -129,7 +130,7 @@ def preview_owners(store: LogStore, partition: str, operation: OwnersOperation, 
                 refusal="" if sound else answer["message"],
             )
         case RepairRows(name, _, rows):
-            return Preview(f"append unit {name} to the log, which sets {rows} rows to what the source has")
+            return Preview(f"append unit {name} to the log, which sets {counted(rows, 'row')} to what the source has")
         case SkipNumbers(last):
             return Preview(
                 f"no longer wait for units with numbers up to {last}: the units behind them go, and a unit that still "

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from kainite.base.clock import epoch_ms
 from kainite.base.errors import LogRequestError
 from kainite.base.logs import event
+from kainite.base.words import are, counted
 from kainite.log.format.entry import TARGETS, ControlMeta, Entry, EntryKind, Outcome, StatusMeta, TargetMeta
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.journal import Journal
@@ -40,15 +41,16 @@ def assignment_entries(state: FoldedLog, wanted: TableAssignment) -> Sequence[En
     if noted == wanted:
         return ()
     if state.units and not (noted and wanted):
+        left = len(state.units)
         raise LogRequestError(
-            f"{len(state.units)} units of the log are not resolved, and were dispatched for {_named(noted)}; the"
-            f" settings have {_named(wanted)}: start with the former settings until kainite log show lists no such unit"
+            f"{counted(left)} of the log {are(left)} not resolved, dispatched for {_named(noted)}; the settings have"
+            f" {_named(wanted)}: start with the former settings until kainite log show lists no such unit"
         )
     for name in set(noted.names) - set(wanted.names):
         if waiting := state.targets.counts()[name][0]:
             raise LogRequestError(
-                f"the settings have no target.{name} any more, and {waiting} units wait for it: put it back until they"
-                " are applied or discarded (kainite log show)"
+                f"the settings have no target.{name} any more, where {counted(waiting)} {are(waiting)} not applied:"
+                " put it back until none is left that is neither applied nor discarded (kainite log show)"
             )
     if (moved := next(_moved(state, wanted), None)) is not None:
         uow, table, old, new = moved

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from kainite.base.words import are, counted
 from kainite.capture.places import commit_place_of
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import UnitStatus
@@ -46,7 +47,7 @@ class LogStanding:
     def __str__(self) -> str:
         if not self.collected:
             return "the log does not have it yet (kainite extract, kainite run)"
-        waits = f"{self.left} units of the log are not applied yet (kainite apply)"
+        waits = f"{counted(self.left)} of the log {are(self.left)} not applied yet (kainite apply)"
         return waits if self.left else "the log has it, and it is applied"
 
 

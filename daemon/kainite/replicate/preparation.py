@@ -19,6 +19,7 @@ import psycopg
 from psycopg import sql
 
 from kainite.base.errors import SettingsError, SourceError
+from kainite.base.words import counted
 from kainite.capture.postgresql.offset import Offset
 from kainite.capture.postgresql.replication import create_slot
 from kainite.capture.postgresql.replication_frames import format_lsn
@@ -170,6 +171,6 @@ def _tables(
     for statement in CREATE:
         target.execute(statement)
     LoadLedger(target, ends.log_partition).prepare(dump.script, dump.steps)
-    yield f"made {len(tables)} tables; {len(dump.steps)} keys, indexes and the like follow behind the rows"
+    yield f"made {counted(len(tables), 'table')}; {len(dump.steps)} keys, indexes and the like follow behind the rows"
     for name in dump.left_out:
         yield f"left out foreign key {name}: its parent is not published"

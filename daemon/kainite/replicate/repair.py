@@ -54,6 +54,7 @@ from typing import Final
 import orjson
 
 from kainite.base.errors import LogRequestError, LogUnavailableError, StoppedError
+from kainite.base.words import counted
 from kainite.capture.places import commit_place_of
 from kainite.log.contract import LogStore
 from kainite.log.format.entry import OperationResult, UnitMeta, UnitStatus
@@ -103,7 +104,7 @@ class RepairOutcome:
         """Returns what has become of it, in a sentence."""
         if not self.unit:
             return "nothing was repaired: other units change the rows all the time"
-        return f"unit {self.unit} of the log sets {self.rows:,} rows to what the source has: {self.status}"
+        return f"unit {self.unit} of the log sets {counted(self.rows, 'row')} to what the source has: {self.status}"
 
 
 @dataclass(slots=True)

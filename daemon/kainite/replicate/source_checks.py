@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import psycopg
 
+from kainite.base.words import counted
 from kainite.capture.postgresql.replication import SourceSlot
 from kainite.replicate.findings import CheckFinding, fine, some_names, warning, wrong
 from kainite.replicate.slot import FoundSlot, found_slot, mend_of, problem_of
@@ -107,7 +108,7 @@ def _publication(
         names = ", ".join(lacking) or "…"
         return wrong("publication", f"{name} lacks {names}", f"ALTER PUBLICATION {name} ADD TABLE {names}")
     size = sum(table.bytes for table in tables)
-    return fine("publication", f"{name}: {len(tables)} tables, {size / _GIB:.2f} GiB")
+    return fine("publication", f"{name}: {counted(len(tables), 'table')}, {size / _GIB:.2f} GiB")
 
 
 def _rights(connection: psycopg.Connection, tables: Sequence[ReplicaTable]) -> Iterator[CheckFinding]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import namedtuple_row
 
+from kainite.base.words import counted
 from kainite.capture.places import format_place
 from kainite.replicate.findings import CheckFinding
 from kainite.replicate.found_load import FoundLoad
@@ -220,13 +221,13 @@ def one_line(status: ReplicaStatus) -> str:
     """Returns the progress of a load in one line."""
     if status.state is None:
         return "not loaded"
-    told = f"{status.state}: {status.ranges_done} of {status.ranges} ranges, {status.rows:,} rows, "
+    told = f"{status.state}: {status.ranges_done} of {counted(status.ranges, 'range')}, {counted(status.rows, 'row')}, "
     told += f"{status.bytes / 2**20:,.1f} MiB"
     if status.statements:
         told += f", {status.statements_done} of {status.statements} keys and indexes"
     not_live = [table for table in status.tables if table.state is not TableState.LIVE]
     if not_live and status.state is LoadState.LIVE:
-        told += f", {len(not_live)} of {len(status.tables)} tables not live"
+        told += f", {len(not_live)} of {counted(len(status.tables), 'table')} not live"
     if status.seconds is not None:
         told += f" in {status.seconds:.0f} s"
     return told if status.seconds_left is None else f"{told}, about {status.seconds_left:.0f} s left"

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from kainite.base.words import counted
 from kainite.replicate.known_rows import Explanation
 from kainite.replicate.row_merge import RowDifference
 from kainite.replicate.stop_ledger import UnresolvedUnit
@@ -167,11 +168,12 @@ class VerifyReport:
 
 def summary_of(outcome: VerifyOutcome) -> str:
     """Returns a result in one line."""
-    told = f"{outcome.verdict}: {outcome.tables} tables, {outcome.rows:,} rows as of {outcome.position}"
+    compared = f"{counted(outcome.tables, 'table')}, {counted(outcome.rows, 'row')}"
+    told = f"{outcome.verdict}: {compared} as of {outcome.position}"
     parts = {"differ": outcome.different, "may differ by a unit that is not applied": outcome.unsure,
              "differ by units that are not applied": outcome.known}  # fmt: skip
     told += "".join(f", {count:,} {what}" for what, count in parts.items() if count)
-    told += f", {outcome.left_out} tables not compared" if outcome.left_out else ""
+    told += f", {counted(outcome.left_out, 'table')} not compared" if outcome.left_out else ""
     return f"{told}, in {outcome.seconds:.1f} s"
 
 

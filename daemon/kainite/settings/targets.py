@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from kainite.base.errors import SettingsError
 from kainite.settings.assignment import NO_TARGETS, TableAssignment
 from kainite.settings.keys.table import DEFAULTS, Values
-from kainite.settings.kinds.target_kinds import TARGET_KINDS, kind_of
+from kainite.settings.kinds.target_kinds import TARGET_KINDS, address_of, kind_of
 from kainite.settings.kinds.values import ValueKind, names, path, target
 from kainite.settings.sections.apply import TargetCommit
 from kainite.settings.sections.uow import Isolation
@@ -141,7 +141,9 @@ def _same(of_targets: Mapping[str, Values]) -> Iterator[str]:
     places: dict[str, str] = {}
     for name, own in of_targets.items():
         address = own.get(("apply", "target"))
-        if address is not None and (other := places.setdefault(address, name)) != name:
+        if address is None or (written := address_of(address)) is None:
+            continue
+        if (other := places.setdefault(written.place(address), name)) != name:
             yield f"target.{other} and target.{name} are one database: name it as one target, which commits as a whole"
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from kainite.base.words import counted
 from kainite.log.state.summary import LogSummary
 from kainite.observe.check import Check, Level, spoken
 from kainite.verdict.judging import ApplicationVerdict
@@ -86,7 +87,7 @@ def _lag(verdict: ApplicationVerdict) -> list[str]:
 
 
 def _part(part: LagPart) -> str:
-    units = "? units" if part.units is None else f"{part.units:,} unit{'' if part.units == 1 else 's'}"
+    units = "? units" if part.units is None else counted(part.units)
     seconds = "?" if part.seconds is None else spoken(part.seconds)
     return f"{part.stage.value:<8}{seconds:>8}  {units}{'  ' if part.note else ''}{part.note}"
 

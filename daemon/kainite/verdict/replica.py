@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kainite.base.words import are, counted
 from kainite.observe.check import Check, Level, spoken
 from kainite.verdict.facts import ReplicaFacts
 
@@ -42,8 +43,10 @@ def _tables(replica: ReplicaFacts, file: str) -> Check:
                      f"mend the cause, then kainite replicate reload {table} -p {file}")  # fmt: skip
     if replica.loading:
         names = ", ".join(replica.loading[:3]) + (" …" if len(replica.loading) > 3 else "")
-        left = f"; {replica.ranges_left:,} ranges of rows are left" if replica.ranges_left else ""
-        return Check("replica", Level.NOTE, f"{len(replica.loading)} tables are being loaded ({names}){left}",
+        ranges, tables = replica.ranges_left, len(replica.loading)
+        left = f"; {counted(ranges, 'range')} of rows {are(ranges)} left" if ranges else ""
+        loaded = f"{counted(tables, 'table')} {are(tables)} being loaded ({names}){left}"
+        return Check("replica", Level.NOTE, loaded,
                      f"kainite replicate status -p {file} tells how far it is")  # fmt: skip
     return Check("replica", Level.OK, f"the target is {replica.load}")
 

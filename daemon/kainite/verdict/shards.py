@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kainite.base.words import are, counted
 from kainite.leases.administration.report import LeaseRow, Pulse, ShardState
 from kainite.log.state.summary import LogSummary
 from kainite.observe.check import Check, Level, spoken
@@ -71,10 +72,11 @@ def shard_check(views: tuple[ShardView, ...], file: str) -> Check:
     if not bad:
         unsure = sum(view.level is Level.UNKNOWN for view in views)
         if unsure:
-            cause = f"{unsure} of {len(views)} shards: not observed whether they are read"
+            they = f"{'it' if unsure == 1 else 'they'} {are(unsure)}"
+            cause = f"{unsure} of {counted(len(views), 'shard')}: not observed whether {they} read"
             return Check("shards", Level.NOTE, cause, f"kainite status -p {file} --wait 10 observes them")
-        return Check("shards", Level.OK, f"{len(views)} shards are read")
-    first, more = bad[0], f", and {len(bad) - 1} more shards" if len(bad) > 1 else ""
+        return Check("shards", Level.OK, f"{counted(len(views), 'shard')} {are(len(views))} read")
+    first, more = bad[0], f", and {counted(len(bad) - 1, 'more shard')}" if len(bad) > 1 else ""
     held = f" (held by {first.holder})" if first.holder else ""
     said = f"; its child's last words: {first.stderr}" if first.stderr else ""
     return Check(

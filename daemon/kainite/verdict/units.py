@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kainite.base.words import counted
 from kainite.log.state.summary import LogSummary, TargetFigure, UnitFigure
 from kainite.observe.check import Check, Level, spoken
 
@@ -46,10 +47,6 @@ def named(unit: UnitFigure | None) -> str:
         return "none is named"
     at = "" if unit.id is None else f" (id {unit.id})"
     return f"{unit.uow}{at}{': ' if unit.cause else ''}{unit.cause}"
-
-
-def counted(number: int, word: str = "unit") -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def _failed(summary: LogSummary, file: str) -> Check:

@@ -6,9 +6,9 @@ Without it the JVM reads some 8,000 classes out of 280 jars, parses and verifies
 write the archive can write Kainite as well.
 
 States of the folder: no archive; the archive of these jars and this Java; an archive of others, whose name differs and
-which nobody uses. An archive gets its name when it is complete, so a crash leaves at most a file with another name. The
-name follows from the jars and from Java; beyond that the JVM compares versions, its class path and each jar's size and
-time with the archive, and starts without it where something differs.
+which nobody uses. An archive gets its name when it is on the disk, so a crash, also one of the machine, leaves at most
+a file with another name. The name follows from the jars and from Java; beyond that the JVM compares versions, its class
+path and each jar's size and time with the archive, and starts without it where something differs.
 """
 
 from __future__ import annotations
@@ -111,6 +111,7 @@ def write_archive(
             told = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
             raise SparkUnavailableError(f"Java makes no archive of Spark's classes: {told}")
         begun.chmod(0o644)
+        _sync(begun)
         begun.replace(file)
     except OSError as error:
         raise SparkUnavailableError(f"no archive of Spark's classes can be written to {folder}: {error}") from error
@@ -120,3 +121,8 @@ def write_archive(
         if other != file:
             other.unlink(missing_ok=True)
     return file
+
+
+def _sync(file: Path) -> None:
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())

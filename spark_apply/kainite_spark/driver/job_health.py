@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from kainite.observe.check import Check, Level
+from kainite.base.words import counted
+from kainite.observe.check import Check, Level, spoken
 from kainite.observe.health import ShardHealth
 from kainite.verdict.facts import ReplicaFacts
 from kainite.verdict.replica import replica_checks
@@ -67,7 +68,8 @@ class JobReport:
         failed = Check("failed units", Level.OK, "none")
         if self.failed:
             of_target = f" --target {self.target}" if self.target else ""
-            cause = f"{self.failed:,} units failed, and hold back what touches their rows"
+            theirs = "holds back what touches its rows" if self.failed == 1 else "hold back what touches their rows"
+            cause = f"{counted(self.failed)} failed, and {theirs}"
             failed = Check(
                 "failed units", Level.DEGRADED, cause, f"kainite log show -p FILE{of_target} --status failed"
             )
@@ -76,7 +78,7 @@ class JobReport:
     def _prepared(self) -> Iterator[Check]:
         if self.prepared > PREPARED_S:
             cause = (
-                f"a transaction of several targets is prepared for {self.prepared:.0f} s, and holds locks and old row"
+                f"a transaction of several targets is prepared for {spoken(self.prepared)}, and holds locks and old row"
                 " versions in its targets: a target, or the log, does not answer"
             )
             yield Check("prepared transactions", Level.DEGRADED, cause, "kainite apply resolve -p FILE")
@@ -94,7 +96,7 @@ class JobReport:
     def problems(self) -> tuple[str, ...]:
         """Returns the job's problems; a failed unit is one of them, because a person must decide on it."""
         late = self.stage is JobStage.APPLYING and self.seconds > LATE_S
-        cause = self.trouble or (f"no round was completed for {self.seconds:.0f} s" if late else "")
+        cause = self.trouble or (f"no round was completed for {spoken(self.seconds)}" if late else "")
         waits = (check.cause for check in self.checks if check.level.is_trouble)
         return tuple(filter(None, (cause, self.access, *waits)))
 

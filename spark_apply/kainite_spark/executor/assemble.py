@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from kainite.base.errors import LogCorruptError
+from kainite.base.words import counted
 from kainite.uow.delta import Delta
 from kainite_spark.plan.unit_part import UnitHeader, UnitPart, too_large
 from kainite_spark.targets.contract import Unit
@@ -92,5 +93,6 @@ def _deltas(tid: int, head: UnitHeader, parts: Sequence[UnitPart]) -> tuple[Delt
     found = parts[0].deltas() if len(parts) == 1 else [delta for part in parts for delta in part.deltas()]
     deltas = in_source_order(found)
     if len(deltas) != head.size:
-        raise LogCorruptError(f"unit {tid} ({head.uow}) has {len(deltas)} deltas in the log, not {head.size}")
+        has = counted(len(deltas), "delta")
+        raise LogCorruptError(f"unit {tid} ({head.uow}) has {has} in the log, not {head.size}")
     return tuple(deltas)

@@ -48,6 +48,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import psycopg
 
 from kainite.base.errors import TargetError
+from kainite.base.words import are, counted
 from kainite.replicate.applied_point import LogStanding
 from kainite.replicate.findings import some_names
 from kainite.replicate.ledger import LoadState
@@ -168,7 +169,8 @@ def _last(watch: SourceWatch, log_partition: str, target: LoadSession) -> list[H
 
 
 def _stuck(found: LogStanding) -> str:
+    units = f"{counted(len(found.stuck))} {are(len(found.stuck))}"
     return (
-        f"{len(found.stuck)} units are not applied before a person decides: {some_names(found.stuck)}. kainite uow show"
+        f"{units} not applied before a person decides: {some_names(found.stuck)}. kainite uow show"
         " tells more; kainite uow retry or discard them, then start the cut-over again"
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kainite.base.errors import SourceError, TargetFencedError, TargetRejectedError, TargetUnavailableError
 from kainite.base.logs import event
 from kainite.base.retry import Backoff
+from kainite.base.words import counted
 from kainite.capture.places import format_place
 from kainite.replicate.found_load import FoundLoad
 from kainite.replicate.ledger import LoadState
@@ -148,7 +149,9 @@ class StepRounds:
 def _refusal(ledger: DrivenLedger, refused: dict[int, str]) -> str:
     named = ledger.names_of(refused)
     causes = dict.fromkeys(f"{name}: {refused[step]}" for step, name in named.items())
+    were = "was" if len(refused) == 1 else "were"
     return (
-        f"{len(refused)} steps of the load were refused, all others that could be done are done. {'. '.join(causes)}."
+        f"{counted(len(refused), 'step')} of the load {were} refused, all others that could be done are done."
+        f" {'. '.join(causes)}."
         " Mend that and start the load again: it goes on with what is left"
     )

@@ -15,6 +15,9 @@ A table of the target is *free* or *taken* by a log:
 An apply job may wait for its turn for days. Meanwhile the one that applies may take tables that come, and one with
 another settings file may give a table up, which another log then takes: so the job takes its tables again.
 
+A job without ``targetTables`` goes on where another log has taken a table that comes
+(:mod:`kainite_spark.configured_target`): it has never written that table, and leaves it out.
+
 A crash leaves either all that the log takes, or what it had before; or what it gives up, until its next apply job
 begins. The rows outlive the apply job: a log has its tables while its job is stopped. A person who deletes them while
 that job runs gives up the protection.
@@ -26,7 +29,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from kainite.base.errors import CatalogueError
+from kainite.base.errors import CatalogueError, OtherLogError
 from kainite.settings.assignment import TableAssignment
 from kainite.uow.catalogue.tables import Catalogue, Table
 
@@ -65,10 +68,10 @@ class LogTables:
             others: the names of other logs, by the full names of tables that they have.
 
         Raises:
-            CatalogueError: another log has one.
+            OtherLogError: another log has one.
         """
         if others:
-            raise CatalogueError(_refusal(self.log, others))
+            raise OtherLogError(_refusal(self.log, others), others)
 
 
 def log_tables(log: str, log_partition: str, catalogue: Catalogue, shared: Collection[str]) -> LogTables:

@@ -101,7 +101,7 @@ def test_the_command_and_the_dialect_may_come_from_a_settings_file(tmp_path: Pat
     ended = conform("-p", str(settings), "--batching", "supervisor", "--case", "two-batches")
 
     assert ended.exit_code == 0, ended.output
-    assert "none: markers, 1 cases: 1 PASS" in ended.output
+    assert "none: markers, 1 case: 1 PASS" in ended.output
 
 
 def _heed_signals() -> None:

@@ -40,6 +40,11 @@ ASKS_NOW = """(() => {
 })()"""
 """Has the page ask for what is new, and tells whether it does."""
 
+OPEN_PAGE_IS_SEEN = """(() => {
+  const seen = document.querySelector("nav [aria-current]").getBoundingClientRect();
+  return 0 <= seen.left && seen.right <= innerWidth;
+})()"""
+
 PAGES = (
     "", "units", "unit?uow=bad", "target-rows?uow=bad", "correct?uow=bad", "shards", "shard?shard=shard-0",
     "reset?shard=shard-0", "apply", "log", "history",
@@ -204,6 +209,8 @@ async def looked_at(browser: Browser, url: str, look: str, options: dict[str, An
             width = await watched.page.evaluate("document.documentElement.scrollWidth")
             if width > watched.page.viewport_size["width"]:  # type: ignore[index]
                 found.append(f"{shown}: wider than the window")
+            if not await watched.page.evaluate(OPEN_PAGE_IS_SEEN):
+                found.append(f"{shown}: the bar of pages does not show which one is open")
         return found + watched.problems
 
 
@@ -309,7 +316,7 @@ async def test_a_reset_says_first_what_it_repeats(log_world: LogWorld, dynamodb:
         await expect(page.locator(".details")).to_contain_text("records behind the new position are delivered again")
         assert leases.scan()[0].checkpoint == at
         await page.get_by_role("button", name="Reset checkpoints").click()
-        await expect(page.locator("#outcome")).to_contain_text("Done. 1 of 1 shards are reset")
+        await expect(page.locator("#outcome")).to_contain_text("Done. 1 of 1 shard is reset")
         assert leases.scan()[0].checkpoint == TRIM_HORIZON
         await page.get_by_role("link", name="History").first.click()
         await expect(page.locator("tbody tr").first).to_contain_text("again")

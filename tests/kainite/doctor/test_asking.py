@@ -32,3 +32,10 @@ def test_a_file_with_a_mistake_is_not_asked_about(doctored: DoctoredFile) -> Non
     doctored.write(failoverTimeMillis="soon")
     assert asks(doctored) == {"settings"}
     assert [finding.state for finding in doctored.bad()] == ["wrong"]
+
+
+def test_a_target_without_tables_is_told_once(doctored: DoctoredFile) -> None:
+    doctored.write(target=f"sqlite:///{doctored.folder}/none.db")
+    [finding] = doctored.bad()
+    assert finding.what.startswith("the target's tables, the target: ")
+    assert finding.what.endswith("does not exist: SQLite would make an empty one")

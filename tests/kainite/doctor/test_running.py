@@ -45,3 +45,12 @@ def test_one_that_hangs_or_raises_is_a_finding_and_the_others_are_told() -> None
 def test_what_two_checks_find_is_told_once() -> None:
     check = DoctorCheck("a", "x", lambda: [well("a", "same")])
     assert run_checks([check, check], 10.0) == (well("a", "same"),)
+
+
+def test_an_error_that_two_checks_of_an_area_have_is_told_once_with_both() -> None:
+    def raises() -> Iterator[DoctorFinding]:
+        raise SettingsError("no tables")
+        yield
+
+    checks = [DoctorCheck(area, asks, raises) for area, asks in (("a", "x"), ("a", "y"), ("b", "z"))]
+    assert [finding.what for finding in run_checks(checks, 10.0)] == ["x, y: no tables", "z: no tables"]

@@ -21,22 +21,22 @@ WELL = WorkerFacts(leases=1, reached=1.0)
     ("status", "health", "why"),
     [
         (AT_WORK, Health.OK, "as they come"),
-        (replace(AT_WORK, action="processRecords", silent=299.0), Health.OK, "worked on processRecords for 299 s"),
-        (replace(AT_WORK, action="processRecords", silent=300.0), Health.HUNG, "not answered processRecords for 300 s"),
+        (replace(AT_WORK, action="processRecords", silent=299.0), Health.OK, "worked on processRecords for 5 min"),
+        (replace(AT_WORK, action="processRecords", silent=300.0), Health.HUNG, "not answered processRecords for 5 min"),
         (replace(AT_WORK, state="INITIALIZING", action="initialize", silent=301.0), Health.HUNG, "initialize"),
-        (replace(AT_WORK, last_record=9_999.0), Health.QUIET, "no records for 9999 s"),
+        (replace(AT_WORK, last_record=9_999.0), Health.QUIET, "no records for 2.8 h"),
         (replace(AT_WORK, last_record=None), Health.QUIET, "no records yet"),
-        (replace(AT_WORK, behind_ms=120_000), Health.BEHIND, "120 s behind"),
-        (replace(AT_WORK, behind_ms=120_000, action="processRecords", silent=400.0), Health.HUNG, "400 s"),
+        (replace(AT_WORK, behind_ms=120_000), Health.BEHIND, "2 min behind"),
+        (replace(AT_WORK, behind_ms=120_000, action="processRecords", silent=400.0), Health.HUNG, "7 min"),
         (replace(AT_WORK, failures=5), Health.FAILING, "5 children failed in a row"),
         (ShardStatus("s-1", "BACKING_OFF", failures=4), Health.WAITING, "BACKING_OFF"),
         (ShardStatus("s-1", "BACKING_OFF", failures=5), Health.FAILING, "5 children"),
         (ShardStatus("s-1", "INITIALIZING"), Health.WAITING, "INITIALIZING"),
         (replace(AT_WORK, standstill=Standstill(299.0, "why")), Health.OK, "as they come"),
-        (replace(AT_WORK, standstill=Standstill(300.0, "why")), Health.STALLED, "not got on for 300 s: why"),
-        (ShardStatus("s-1", "HELD", standstill=Standstill(301.0, "unread")), Health.STALLED, "301 s: unread"),
+        (replace(AT_WORK, standstill=Standstill(300.0, "why")), Health.STALLED, "not got on for 5 min: why"),
+        (ShardStatus("s-1", "HELD", standstill=Standstill(301.0, "unread")), Health.STALLED, "5 min: unread"),
         (replace(AT_WORK, throttled=299.0), Health.OK, "as they come"),
-        (replace(AT_WORK, behind_ms=120_000, throttled=300.0), Health.THROTTLED, "throttled its reading for 300 s"),
+        (replace(AT_WORK, behind_ms=120_000, throttled=300.0), Health.THROTTLED, "throttled its reading for 5 min"),
     ],
 )
 def test_a_shard_is_told_apart(status: ShardStatus, health: Health, why: str) -> None:
@@ -52,7 +52,7 @@ def test_one_hung_child_among_quiet_shards_is_the_only_problem() -> None:
 
     verdict = judge([hung, quiet], WELL, LIMITS)
 
-    assert verdict.problems == ("s-2: the child has not answered processRecords for 301 s",)
+    assert verdict.problems == ("s-2: the child has not answered processRecords for 5 min",)
     assert verdict.ready, "the daemon itself does what it can"
     assert [(shard["shard"], shard["health"]) for shard in verdict.as_json()["shards"]] == [
         ("s-1", "quiet"),
@@ -82,7 +82,7 @@ def test_ready_and_healthy_are_two_questions(worker: WorkerFacts, ready: bool, h
 def test_a_problem_has_the_last_line_of_the_childs_standard_error() -> None:
     hung = ShardStatus("s", "PROCESSING", pid=8, action="processRecords", silent=301, stderr="connecting to ledger")
     (problem,) = judge([hung], WELL, LIMITS).problems
-    assert problem == "s: the child has not answered processRecords for 301 s; its last line: connecting to ledger"
+    assert problem == "s: the child has not answered processRecords for 5 min; its last line: connecting to ledger"
 
 
 seconds = st.none() | st.floats(min_value=0, max_value=1e6)

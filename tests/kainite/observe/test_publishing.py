@@ -95,7 +95,7 @@ async def test_pages_follow_what_is_observed_and_what_shards_do(caplog: pytest.L
     assert 'kainite_shards{health="quiet"} 1.0' in metrics[1]
     assert healthy[0] == 200
     assert unhealthy[0] == 503
-    assert json.loads(unhealthy[1])["problems"] == ["s-2: the child has not answered processRecords for 500 s"]
+    assert json.loads(unhealthy[1])["problems"] == ["s-2: the child has not answered processRecords for 8 min"]
     assert (ready[0], live[0]) == (200, 200)
 
 

@@ -44,7 +44,7 @@ def test_a_reset_is_previewed_carried_out_and_recorded_without_an_owner(
     assert "unitsOfWork is on" in preview.details[1]
     assert world.checkpoints() == {FIRST: "9", SECOND: "9"}
     outcome = operations.carry_out(back, "ann", "read it again")
-    assert (outcome.result, outcome.sentence) == (OperationResult.DONE, "1 of 1 shards are reset")
+    assert (outcome.result, outcome.sentence) == (OperationResult.DONE, "1 of 1 shard is reset")
     assert world.checkpoints() == {FIRST: "TRIM_HORIZON", SECOND: "9"}
     (noted,) = operations.history()
     assert (noted.who, noted.why, noted.what, noted.about, noted.result) == (

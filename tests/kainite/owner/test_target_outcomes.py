@@ -62,15 +62,13 @@ async def test_a_log_of_one_target_notes_nothing() -> None:
 async def test_units_that_no_target_of_the_settings_would_apply_keep_the_log_from_being_owned() -> None:
     log = OwnedLog(MemoryStore())
     await log.units("before")
-    with pytest.raises(
-        LogRequestError, match="1 units of the log are not resolved, and were dispatched for one target"
-    ):
+    with pytest.raises(LogRequestError, match="1 unit of the log is not resolved, dispatched for one target"):
         assignment_entries(log.state, TWO)
     OutcomesLog(log.store).report(Outcome(0, UnitStatus.COMMITTED))
     await log.run()
     await log.write(lambda state: assignment_entries(state, TWO))
     await log.units("one")
-    with pytest.raises(LogRequestError, match=r"the settings have no target\.b any more, and 1 units wait for it"):
+    with pytest.raises(LogRequestError, match=r"the settings have no target\.b any more, where 1 unit is not applied"):
         assignment_entries(log.state, TableAssignment((("a", ()), ("c", ("t2",)))))
     with pytest.raises(LogRequestError, match="dispatched for the targets b, a; the settings have one target"):
         assignment_entries(log.state, NO_TARGETS)

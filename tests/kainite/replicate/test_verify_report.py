@@ -41,7 +41,7 @@ def test_values_are_shown_as_they_are_wanted() -> None:
     full, masked, none = ("\n".join(found.lines(values)) for values in ShownValues)
     assert "not applied: unit pg-1-0/10 (failed), of t" in full
     assert "changed: public.t id=5\n    a: source 'secret' | target 'other'\n    b: source NULL | target 'x'\n" in full
-    assert full.endswith("different: 1 tables, 10 rows as of 0/50, 1 differ, in 2.0 s")
+    assert full.endswith("different: 1 table, 10 rows as of 0/50, 1 differ, in 2.0 s")
     assert "secret" not in masked
     assert "a: source '6 characters, sha256 2bb80d53' | target '5 characters" in masked
     assert "a: source '…' | target '…'" in none

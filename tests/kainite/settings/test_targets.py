@@ -145,6 +145,28 @@ def test_one_database_is_one_target_of_those_that_refuse_together(tmp_path: Path
              "targetCommit = together")  # fmt: skip
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("other", ["{}/shop.db", "./shop.db", "up/../shop.db", "link/shop.db", "linked.db", "same.db"])
+def test_one_file_of_sqlite_is_one_target_however_its_name_is_spelled(
+    tmp_path: Path, other: str, is_there: bool
+) -> None:
+    (tmp_path / "up").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "linked.db").symlink_to("shop.db")
+    if is_there:
+        (tmp_path / "shop.db").touch()
+        (tmp_path / "same.db").hardlink_to(tmp_path / "shop.db")
+    lines = (
+        "target.shop = sqlite:///shop.db", "target.shop.tables = item",
+        f"target.erp = sqlite:///{other.format(tmp_path)}", "target.erp.tables = bill", "targetCommit = together",
+    )  # fmt: skip
+    if other == "same.db" and not is_there:
+        assert has_one_job(read(tmp_path, *lines))
+        return
+    with pytest.raises(SettingsError, match=r"target\.shop and target\.erp are one database: name it as one target"):
+        read(tmp_path, *lines)
+
+
 @pytest.mark.parametrize("commit", ["atomic", "together"])
 def test_one_target_does_not_commit_together(tmp_path: Path, commit: str) -> None:
     with pytest.raises(SettingsError, match=f"targetCommit={commit} is about several targets"):

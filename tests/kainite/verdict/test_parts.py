@@ -18,8 +18,8 @@ def test_the_extractions_own_words_are_taken() -> None:
     lag = SourceLag((NOW_MS - 3_000) * 1_000_000)
     found = source_of((daemon(), extraction(lag=lag)), NOW_MS)
     assert (found.newest, found.heard) == (3.0, 7.0)
-    assert found.problems == ("the extractor has answered nothing for 7 s",)
-    assert source_check(found).cause == "the extractor has answered nothing for 7 s"
+    assert found.problems == ("the extractor has answered nothing for 7.0 s",)
+    assert source_check(found).cause == "the extractor has answered nothing for 7.0 s"
 
 
 def test_without_an_extraction_nothing_is_known_of_the_source() -> None:

@@ -64,10 +64,10 @@ def test_the_check_names_the_worst_shard_and_counts_the_others() -> None:
     rows = (row("s-1"), row("s-2", ShardState.UNOWNED, owner=None), row("s-3", ShardState.EXPIRED))
     views = shard_views(well(log=None, leases=LeaseFacts(rows)))
     check = shard_check(views, "F")
-    assert (check.level, check.cause) == (Level.BROKEN, "s-2: nobody holds it, and 1 more shards")
+    assert (check.level, check.cause) == (Level.BROKEN, "s-2: nobody holds it, and 1 more shard")
 
 
 def test_shards_that_were_not_observed_are_no_trouble() -> None:
     check = shard_check(shard_views(without_log()), "F")
-    assert (check.level, check.cause) == (Level.NOTE, "1 of 1 shards: not observed whether they are read")
+    assert (check.level, check.cause) == (Level.NOTE, "1 of 1 shard: not observed whether it is read")
     assert "--wait" in check.remedy

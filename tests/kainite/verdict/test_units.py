@@ -8,7 +8,7 @@ import pytest
 
 from kainite.log.state.summary import TargetFigure
 from kainite.observe.check import Level
-from kainite.verdict.units import age_s, counted, named, unit_checks
+from kainite.verdict.units import age_s, named, unit_checks
 from support.verdicts import NOW_MS, figure, summary
 
 
@@ -50,6 +50,5 @@ def test_a_target_whose_job_does_not_apply_is_told(
 def test_units_are_told_for_people() -> None:
     assert named(None) == "none is named"
     assert named(figure(tid=None)) == "T-1"
-    assert (counted(1), counted(12_345)) == ("1 unit", "12,345 units")
     assert age_s(figure(source_ms=None, arrived_ms=None), NOW_MS) is None
     assert age_s(figure(source_ms=NOW_MS + 5_000), NOW_MS) == 0.0, "the source's clock is ahead"

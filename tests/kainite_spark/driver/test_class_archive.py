@@ -57,6 +57,21 @@ def test_the_jvm_takes_the_archive_that_was_written(home: Path, runtime: Path, f
     assert [each.name for each in folder.iterdir()] == [file.name]
 
 
+def test_an_archive_is_on_the_disk_before_it_has_its_name(
+    home: Path, runtime: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[int, list[Path]]] = []
+    sync = os.fsync
+
+    def noted(file: int) -> None:
+        synced.append((os.fstat(file).st_ino, [*folder.glob("*.jsa")]))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    file = written(home, runtime, folder)
+    assert synced == [(file.stat().st_ino, [])]
+
+
 def test_other_jars_need_another_archive_which_takes_the_place_of_the_old_one(
     home: Path, runtime: Path, folder: Path
 ) -> None:

@@ -370,7 +370,7 @@ def test_a_unit_that_holds_other_deltas_than_its_shards_holder_announced_fails_a
     world.apply()
     assert (world.items(), world.log.statuses()) == ({3: 0}, {"bad": FAILED, "behind": BLOCKED})
     causes = [outcome.cause for outcome in outcomes(world)]
-    assert f"unit {world.log.tid('bad')} (bad) has 1 deltas in the log, not 2" in causes
+    assert f"unit {world.log.tid('bad')} (bad) has 1 delta in the log, not 2" in causes
 
 
 def test_two_logs_that_are_applied_to_one_target_do_not_meet(world: World) -> None:

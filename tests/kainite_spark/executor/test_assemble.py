@@ -77,7 +77,7 @@ def test_without_one_of_its_parts_a_unit_is_no_unit(parts: list[UnitPart], messa
 @pytest.mark.parametrize(
     ("part", "fault"),
     [
-        (UnitPart(7, 0, data(delta(1)), head(2)), "unit 7 (T-1) has 1 deltas in the log, not 2"),
+        (UnitPart(7, 0, data(delta(1)), head(2)), "unit 7 (T-1) has 1 delta in the log, not 2"),
         (UnitPart(7, 0, data(delta(1), delta(2)), head(1)), "unit 7 (T-1) has 2 deltas in the log, not 1"),
         (UnitPart(7, 0, b"{", head(1)), "no JSON array"),
         (UnitPart(7, 0, b"", head(1), fault="cannot be decompressed"), "cannot be decompressed"),

@@ -293,7 +293,7 @@ def test_what_is_not_applied_in_time_or_failed_is_told(source: SourceSlot, postg
             replica.cut_over(lambda: None, wait=0.01)
         replica.world.in_target("ALTER TABLE item ADD CHECK (name <> 'BAD')")
         replica.world.in_source("ALTER TABLE item DISABLE TRIGGER loud", "INSERT INTO item (name) VALUES ('BAD')")
-        with pytest.raises(TargetError, match=r"1 units are not applied before a person decides: pg-.*item_name_check"):
+        with pytest.raises(TargetError, match=r"1 unit is not applied before a person decides: pg-.*item_name_check"):
             replica.cut_over(lambda: replica.made.catch_up(3))
         assert replica.state() is LoadState.LIVE
 

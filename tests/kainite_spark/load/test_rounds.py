@@ -65,7 +65,7 @@ def test_stages_follow_each_other_and_a_step_may_be_tried_again(begun: tuple[Loa
 
 
 def test_a_refused_step_ends_its_stage_and_is_told_at_the_end(begun: tuple[LoadLedger, psycopg.Connection]) -> None:
-    with pytest.raises(TargetRejectedError, match=r"1 steps of the load were refused.*public\.item: a cause"):
+    with pytest.raises(TargetRejectedError, match=r"1 step of the load was refused.*public\.item: a cause"):
         run(begun, {1: StepOutcome.REFUSED})
     assert run(begun, {}) == [1, 3, 4]
 

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -35,10 +36,9 @@ NAME: Final = r"(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\w$]+)"
 """A name as it is written, as one group."""
 
 _NAMED: Final = re.compile(rf"{NAME}(?:\s*\.\s*{NAME})?")
-_NO_CODE: Final = re.compile(
-    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|/\*M?!\d*|/\*.*?(?:\*/|\Z)|\*/|(?:--(?=\s)|\#)[^\n]*""", re.DOTALL
-)
-"""Texts and names in quotes, as a group, which stay; comments, and the marks around what is executed."""
+_QUOTED: Final = {"'": r"'(?:[^'\\]|\\.)*'", '"': r'"(?:[^"\\]|\\.)*"', "`": "`[^`]*`"}
+_NO_CODE: Final = r"/\*M?!\d*|/\*.*?(?:\*/|\Z)|\*/|(?:--(?=\s)|\#)[^\n]*"
+"""Comments, and the marks around what is executed."""
 _ALL_THAT_ARE_NAMED: Final = (
     re.compile(r"(DROP\s+TABLE)S?\s+(?:IF\s+EXISTS\s+)?(.+)", re.IGNORECASE | re.DOTALL),
     re.compile(r"(RENAME\s+TABLE)S?\s+(?:IF\s+EXISTS\s+)?(.+)", re.IGNORECASE | re.DOTALL),
@@ -77,7 +77,31 @@ class ReplacedTables(NamedTuple):
 
 def without_comments(text: str) -> str:
     """Returns a statement without its comments; with what the server executes of them."""
-    return _NO_CODE.sub(lambda found: found[1] or " ", text).strip()
+    return "".join(_pieces(text)).strip()
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yields a statement piece by piece, each comment as a space.
+
+    A quote that nothing ends stays as it is. Nothing ends later ones of its kind either: they were passed over behind a
+    backslash, and what follows them is read alike. So none of them is looked for any more, which would read the rest of
+    the text for each.
+    """
+    quotes, begin = "".join(_QUOTED), 0
+    while found := _next(quotes).search(text, begin):
+        yield text[begin : found.start()]
+        stays = found["stays"] or " "
+        yield stays
+        quotes = quotes.replace(stays, "")  # what is in quotes has two characters at least
+        begin = found.end()
+    yield text[begin:]
+
+
+@cache
+def _next(quotes: str) -> re.Pattern[str]:
+    """Returns what finds texts and names in certain quotes, which stay, a quote that nothing ends, and comments."""
+    stays = [*(_QUOTED[quote] for quote in quotes), *quotes] or ["(?!)"]
+    return re.compile(rf"(?P<stays>{'|'.join(stays)})|{_NO_CODE}", re.DOTALL)
 
 
 def replaced_tables(text: str, database: str) -> ReplacedTables | None:

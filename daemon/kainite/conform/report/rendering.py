@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kainite.base.redaction import redacted_words, shown_command
+from kainite.base.words import counted
 from kainite.conform.exchange.transcript import printable
 from kainite.conform.report.findings import CaseResult, CaseVerdict, ConformReport
 
@@ -46,7 +47,7 @@ def print_exchange(console: Console, result: CaseResult) -> None:
 def summary(report: ConformReport) -> str:
     """Returns the last line: the command, and how many cases have each verdict."""
     counts = [f"{number} {verdict.name}" for verdict in reversed(CaseVerdict) if (number := report.count(verdict))]
-    return f"{_command(report)}: {report.dialect}, {len(report.results)} cases: {', '.join(counts)}"
+    return f"{_command(report)}: {report.dialect}, {counted(len(report.results), 'case')}: {', '.join(counts)}"
 
 
 def _command(report: ConformReport) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from kainite.base.errors import StreamError, StreamUnavailableError
 from kainite.base.retry import Backoff
+from kainite.base.words import counted
 from kainite.kinesis.failures import stream_error
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ class StreamWriter:
             pause = _BACKOFF.after(failures)
             if time.monotonic() + pause > deadline or self._given_up.wait(pause):
                 raise StreamUnavailableError(
-                    f"stream {self._name!r} refused {len(batch)} records until the limit of {self._limit:g} s: {reason}"
+                    f"stream {self._name!r} refused {counted(len(batch), 'record')} until the limit of"
+                    f" {self._limit:g} s: {reason}"
                 )
 
     def _try_put(self, batch: list[StreamRecord]) -> tuple[list[StreamRecord], str]:

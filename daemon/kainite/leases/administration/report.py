@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from kainite.base.checkpoint import SHARD_END, Checkpoint
 from kainite.base.liveness import Sighting, observe
+from kainite.base.words import counted
 from kainite.kinesis.shards import MAX_HASH_KEY
 from kainite.leases.lineage import may_start
 from kainite.leases.table.lease import Lease
@@ -200,12 +201,8 @@ def summary(rows: Sequence[LeaseRow]) -> str:
     """Returns one line: the workers with their number of leases, and the shards that nobody reads."""
     held = workers(rows)
     named = ", ".join(f"{worker} {count}" for worker, count in held.items())
-    parts = [f"{_plural(len(held), 'worker')}{': ' if named else ''}{named}"]
+    parts = [f"{counted(len(held), 'worker')}{': ' if named else ''}{named}"]
     states = Counter(row.state for row in rows)
     others = (ShardState.UNOWNED, ShardState.EXPIRED, ShardState.WAITING, ShardState.HANDING_OVER, ShardState.FINISHED)
     parts += [f"{states[state]} {state}" for state in others if states[state]]
-    return f"{_plural(len(rows), 'lease')}; " + "; ".join(parts)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{counted(len(rows), 'lease')}; " + "; ".join(parts)

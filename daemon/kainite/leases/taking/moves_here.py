@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kainite.base.logs import event
+from kainite.base.words import counted
 from kainite.leases.holding.held_leases import CurrentSettings, HeldLeases
 from kainite.leases.table.lease import Lease
 from kainite.leases.table.lease_table import LeaseTable
@@ -81,7 +82,7 @@ class MovesHere:
     def _no_room(self) -> str | None:
         most, held = self._settings.leases.max_leases, len(self._held_leases.keys)
         full = most is not None and held >= most
-        return f"it holds {held} leases, and maxLeasesForWorker is {most}" if full else None
+        return f"it holds {counted(held, 'lease')}, and maxLeasesForWorker is {most}" if full else None
 
     async def _answer(self, lease: Lease, request: LeaseRequest, refusal: str | None) -> None:
         said = f"worker {request.to} does not take the lease: {refusal}" if refusal else ""

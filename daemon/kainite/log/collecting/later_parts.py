@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kainite.base.words import counted
 from kainite.log.collecting.standing import disagreement
 from kainite.log.collecting.watermark import Straggler, late_unit
 from kainite.log.state.folded import FoldedLog
@@ -28,8 +29,8 @@ def later_part(state: FoldedLog, fragment: Fragment) -> Straggler | None:
         return None
     wrong = "the count in its end is wrong" if other is None else disagreement(unit.end, other)
     cause = (
-        f"it came after unit {fragment.uow} was complete with the {unit.end.count} deltas that its end announced:"
-        f" {wrong}, or two units have this name; compare both with the source, then retry or discard it"
+        f"it came after unit {fragment.uow} was complete with the {counted(unit.end.count, 'delta')} that its end"
+        f" announced: {wrong}, or two units have this name; compare both with the source, then retry or discard it"
     )
     late = replace(fragment, uow=late_unit(state, fragment.uow), ends=(), rejects=rejects)
     return Straggler(late, copies, cause)

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from kainite.base.words import counted
 from kainite.log.collecting.standing import may_go, next_number, without_number, wrong_number
 from kainite.log.collecting.unit_entries import RELEASED, dispatch, release_ready
 from kainite.log.collecting.watermark import Ended, ended, ripe
@@ -96,9 +97,9 @@ def _give_up(journal: Journal, rules: UowSettings, unit: OpenUnit, cause: str) -
 
 def _missing(unit: OpenUnit, waited: str) -> str:
     if unit.end is None:
-        missing = f"no end came {waited}; {unit.count} deltas did"
+        missing = f"no end came {waited}; {counted(unit.count, 'delta')} did"
     else:
-        missing = f"{unit.count} of {unit.end.count} deltas came {waited}"
+        missing = f"{unit.count} of {counted(unit.end.count, 'delta')} came {waited}"
     if not unit.repeated:
         return missing
     return (

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from kainite.base.words import counted
 from kainite.log.format.entry import MISSING
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.open_unit import OpenUnit
@@ -150,7 +151,7 @@ def stand(unit: OpenUnit, news: News) -> Standing:
     for end in fragment.ends:
         _add_end(standing, end)
     if standing.end is not None and standing.count > standing.end.count:
-        standing.causes.append(f"{standing.count} deltas came, its end announced {standing.end.count}")
+        standing.causes.append(f"{counted(standing.count, 'delta')} came, its end announced {standing.end.count}")
     return standing
 
 

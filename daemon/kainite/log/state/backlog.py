@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kainite.base.words import are, counted
 from kainite.log.format.entry import UnitStatus
 from kainite.log.state.folded import FoldedLog
 from kainite.log.state.unit_state import DIGEST_BYTES, SIGNATURE_BYTES, UNIT_BYTES
@@ -44,8 +45,9 @@ class LogBacklog:
 
     def __str__(self) -> str:
         waits = (
-            f"reading waits: {self.units} units of about {self.size >> 20} MiB are not applied (logBacklogUnits, "
-            f"logBacklogBytes); {self.in_progress} are in progress, {self.failed} failed, {self.blocked} are blocked"
+            f"reading waits: {counted(self.units)} of about {self.size >> 20} MiB {are(self.units)} not applied"
+            f" (logBacklogUnits, logBacklogBytes); {self.in_progress} {are(self.in_progress)} in progress,"
+            f" {self.failed} failed, {self.blocked} {are(self.blocked)} blocked"
         )
         if self.first_failed is None:
             return f"{waits}; is the apply job running, and does it reach the target?"
@@ -68,8 +70,8 @@ class OpenBacklog:
 
     def __str__(self) -> str:
         return (
-            f"reading of shards that are ahead of others waits: {self.units} units of about {self.size >> 20} MiB are "
-            f"being collected (logBacklogUnits, logBacklogBytes); {self.held}"
+            f"reading of shards that are ahead of others waits: {counted(self.units)} of about {self.size >> 20} MiB"
+            f" {are(self.units)} being collected (logBacklogUnits, logBacklogBytes); {self.held}"
         )
 
 

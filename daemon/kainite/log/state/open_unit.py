@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from kainite.base.words import counted
 from kainite.log.format.entry import Digest, Fault, FragmentMeta, Natural
 from kainite.log.state.ordinal_pages import OrdinalPages, add_ordinals, has_ordinal
 from kainite.uow.delta import UnitEnd, UnitKind
@@ -87,9 +88,10 @@ class OpenUnit(msgspec.Struct, array_like=True, gc=False):
     def lacks(self) -> str | None:
         """Returns the reason why the unit is not whole, or not sound; None for a whole and sound unit."""
         if self.end is None:
-            return f"its end has not come; {self.count} deltas have"
+            return f"its end has not come; {counted(self.count, 'delta')} {'has' if self.count == 1 else 'have'}"
         if not self.whole:
-            return f"{self.count} of its {self.end.count} deltas have come"
+            have = "has" if self.end.count == 1 else "have"
+            return f"{self.count} of its {counted(self.end.count, 'delta')} {have} come"
         return "; ".join(self.causes) or None
 
     def copy(self) -> OpenUnit:

@@ -26,11 +26,13 @@ class TargetAddress:
             raises ``ValueError`` with a message that quotes no secret.
         show: returns an address without its secrets.
         secrets: returns the secrets in a text, also in one that ``parse`` refuses.
+        place: returns what two addresses have in common that lead to one database, where they alone tell.
     """
 
     parse: Callable[[str, Path], str]
     show: Callable[[str], str]
     secrets: Callable[[str], Iterable[str]]
+    place: Callable[[str], str] = str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from kainite.base.errors import CatalogueError
@@ -60,6 +60,24 @@ def own_tables(settings: Settings, catalogue: Catalogue) -> Catalogue:
     return replace(catalogue, tables=tables)
 
 
+def without(catalogue: Catalogue, full_names: Collection[str]) -> Catalogue | None:
+    """Returns a catalogue without some of its tables; None where one of these has to do with a table that stays.
+
+    Two tables have to do with one another by a foreign key, or where they have rows in common, as a partition and its
+    table have.
+
+    Args:
+        catalogue: the tables.
+        full_names: the full names of those that go.
+    """
+    gone = {name for name, table in catalogue.tables.items() if table.full_name in full_names}
+    for name, table in catalogue.tables.items():
+        related = {key.parent for key in table.foreign_keys} | _of_one_whole(catalogue, table)
+        if any((one in gone) != (name in gone) for one in related):
+            return None
+    return replace(catalogue, tables={name: table for name, table in catalogue.tables.items() if name not in gone})
+
+
 def is_own(settings: Settings, *names: str) -> bool:
     """Tells whether the log of the settings writes a table.
 
@@ -104,3 +122,9 @@ def _of_one(settings: Settings, targets: TableAssignment) -> Catalogue:
 
 def _foreign(table: Table, tables: Mapping[str, Table]) -> str | None:
     return next((key.parent for key in table.foreign_keys if key.parent not in tables), None)
+
+
+def _of_one_whole(catalogue: Catalogue, table: Table) -> set[str]:
+    """Returns the tables of a catalogue that have rows in common with one of them."""
+    whole = table.part_of or table.name
+    return {name for name, one in catalogue.tables.items() if (one.part_of or name) == whole}

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from rich.table import Table
 
 from kainite.base.errors import TargetError
+from kainite.base.words import counted
 from kainite.cli.terminal import say, say_json, stdout
 from kainite_spark.targets.atomic.target import AtomicTarget, Resolution, taken_out
 from kainite_spark.targets.preparing import TransactionName
@@ -97,8 +98,8 @@ def _told(target: str, why: TargetError) -> str:
 
 def _elsewhere(target: str, transactions: Sequence[TransactionName]) -> str:
     return (
-        f"target.{target} is not in the settings file, and {len(transactions)} transactions, which the log has decided"
-        f" as committed, had a part there, which may be left prepared: {taken_out(target)}"
+        f"target.{target} is not in the settings file, and {counted(len(transactions), 'transaction')}, which the log"
+        f" has decided as committed, had a part there, which may be left prepared: {taken_out(target)}"
     )
 
 

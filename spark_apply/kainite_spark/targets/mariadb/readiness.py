@@ -11,6 +11,7 @@ from pymysql.cursors import DictCursor
 
 from kainite.base.errors import TargetError, TargetUnavailableError
 from kainite.base.redaction import redacted
+from kainite.base.words import counted
 from kainite.doctor.clocks import clock_finding, timed
 from kainite.doctor.finding import DoctorFinding, warned, well, wrong
 from kainite.settings import TargetCommit
@@ -114,7 +115,7 @@ def _tables(
         done = done and place in engines and not rights
         yield from _coarse(table)
     if done:
-        yield well(_AREA, f"{role} may {', '.join((*_WANTED, 'TRIGGER'))} on all {len(tables)} tables")
+        yield well(_AREA, f"{role} may {', '.join((*_WANTED, 'TRIGGER'))} on {counted(len(tables), 'table')}")
 
 
 def _coarse(table: Table) -> Iterator[DoctorFinding]:

@@ -11,6 +11,7 @@ from psycopg.rows import namedtuple_row
 
 from kainite.base.errors import TargetError, TargetUnavailableError
 from kainite.base.redaction import redacted
+from kainite.base.words import counted
 from kainite.doctor.clocks import clock_finding, timed
 from kainite.doctor.finding import DoctorFinding, warned, well, wrong
 from kainite.settings import TargetCommit
@@ -114,7 +115,7 @@ def _tables(connection: psycopg.Connection, names: list[str], role: str) -> Iter
             yield wrong(_AREA, f"{row.name} is under row security, which hides rows from {role}",
                         f'ALTER ROLE "{role}" BYPASSRLS, or DISABLE ROW LEVEL SECURITY on the table')  # fmt: skip
     if all(row.there and not row.lacking for row in found):
-        yield well(_AREA, f"{role} may {', '.join(_WANTED)} on all {len(found)} tables")
+        yield well(_AREA, f"{role} may {', '.join(_WANTED)} on {counted(len(found), 'table')}")
 
 
 def _lacking(row: Any, role: str) -> DoctorFinding:

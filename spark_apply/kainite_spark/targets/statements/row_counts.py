@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kainite.base.errors import TargetRejectedError
+from kainite.base.words import counted
 from kainite.uow.delta import Delta, Operation
 from kainite_spark.targets.statements.planner import Statement
 
@@ -24,9 +25,10 @@ def check_rows(statement: Statement, met: int, fixed: Sequence[str] = ()) -> Non
     if met == len(deltas) or not shape.counts_rows or _may_be_gone(statement, met):
         return
     why = f", or {', '.join(fixed)} is GENERATED ALWAYS AS IDENTITY and has another value there" if fixed else ""
+    told = f"{shape.table}: {shape.op} met {counted(met, 'row')}"
     if len(deltas) > 1:
-        raise TargetRejectedError(f"{shape.table}: {shape.op} met {met} rows for {len(deltas)} deltas{why}")
-    raise TargetRejectedError(f"{shape.table}: {shape.op} met {met} rows, not 1, with {_plain(deltas[0])}{why}")
+        raise TargetRejectedError(f"{told} for {len(deltas)} deltas{why}")
+    raise TargetRejectedError(f"{told}, not 1, with {_plain(deltas[0])}{why}")
 
 
 def _may_be_gone(statement: Statement, met: int) -> bool:

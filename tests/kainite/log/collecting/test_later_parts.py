@@ -114,7 +114,7 @@ def test_it_fails_as_a_unit_of_its_own_that_a_person_may_retry() -> None:
     whole, late = log.unit("T"), log.unit("T+late")
     assert (whole.status, whole.count) == (UnitStatus.IN_PROGRESS, 1)
     assert (late.status, late.count, late.fault, late.obstacle) == (UnitStatus.FAILED, 2, Fault.LATE, None)
-    assert "complete with the 1 deltas that its end announced: the count in its end is wrong" in (late.cause or "")
+    assert "complete with the 1 delta that its end announced: the count in its end is wrong" in (late.cause or "")
 
 
 def test_another_end_alone_fails_as_a_unit_without_deltas() -> None:

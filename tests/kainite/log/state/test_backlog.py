@@ -63,7 +63,7 @@ def test_units_that_are_collected_do_not_count() -> None:
         ((), "2 are in progress, 0 failed, 0 are blocked; is the apply job running"),
         (
             (UnitStatus.FAILED, UnitStatus.BLOCKED),
-            "0 are in progress, 1 failed, 1 are blocked; the first that failed is A",
+            "0 are in progress, 1 failed, 1 is blocked; the first that failed is A",
         ),
     ],
 )

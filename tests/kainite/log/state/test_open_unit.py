@@ -21,7 +21,7 @@ def opened(*metas: FragmentMeta) -> OpenUnit:
 
 def test_the_end_tells_number_and_kind() -> None:
     unit = opened(FragmentMeta("T", "s", 1, (0,)))
-    assert (unit.number, unit.kind, unit.lacks) == (None, UnitKind.NORMAL, "its end has not come; 1 deltas have")
+    assert (unit.number, unit.kind, unit.lacks) == (None, UnitKind.NORMAL, "its end has not come; 1 delta has")
     unit.add(1, FragmentMeta("T", "s", 0, end=END), Touched())
     assert (unit.number, unit.kind, unit.lacks) == (7, UnitKind.CORRECTION, "1 of its 2 deltas have come")
     unit.add(2, FragmentMeta("T", "s", 1, (1,)), Touched())

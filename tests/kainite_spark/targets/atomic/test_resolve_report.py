@@ -117,7 +117,7 @@ def test_a_target_that_was_taken_out_with_a_decided_part_is_named(
     without.trim(Fence(LEDGER, 2, 1), 0)
     assert resolve(without, LEDGER, by_log=True, as_json=False) == 1
     told = " ".join(capsys.readouterr().out.split())
-    assert "target.crm is not in the settings file, and 1 transactions" in told
+    assert "target.crm is not in the settings file, and 1 transaction," in told
     assert "put target.crm back into the settings file" in told
     whole.raise_generation(LEDGER, 3)
     assert (world.rows("shop"), world.rows("crm"), world.left()) == ({1: 1}, {1: 1}, [])

@@ -20,7 +20,7 @@ def test_a_statement_that_meets_a_row_for_each_delta_is_right() -> None:
     [
         ([ONE], 0, "item: update met 0 rows, not 1, with (id) = (1)"),
         ([ONE], 2, "item: update met 2 rows, not 1, with (id) = (1)"),
-        ([ONE, OTHER], 1, "item: update met 1 rows for 2 deltas"),
+        ([ONE, OTHER], 1, "item: update met 1 row for 2 deltas"),
     ],
 )
 def test_the_error_of_a_missed_row_names_the_row(deltas: list[Delta], met: int, message: str) -> None:
