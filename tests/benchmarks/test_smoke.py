@@ -48,6 +48,23 @@ def test_without_a_word_from_the_owners_host_its_lease_is_waited_for() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_an_apply_job_that_stands_by_goes_on_where_another_one_was_killed() -> None:
+    found = measured("apply_failover.py", "--rounds", "1", "--ways", "kill", "away", "--lease", "2")
+    assert found.keys() == {"kill", "away"}
+    assert all(0 < way["fenced"]["most_s"] < way["commit"]["most_s"] for way in found.values())
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_an_apply_job_goes_on_when_all_workers_were_killed_and_others_come() -> None:
+    found = measured("apply_failover.py", "--rounds", "1", "--ways", "workers")
+    assert found["workers"]["commit"]["most_s"] > 0
+
+
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_both_extractors_give_all_transactions() -> None:
     found = measured("sources.py", "--units", "20", "--rounds", "1")
