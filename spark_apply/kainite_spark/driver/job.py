@@ -63,6 +63,7 @@ from kainite_spark.driver.pace import Pace
 from kainite_spark.driver.patience import patiently
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.driver.prepared_watch import PreparedWatch
+from kainite_spark.driver.read_ahead import ReadAhead
 from kainite_spark.plan.backlog import Backlog
 
 _LOG = logging.getLogger(__name__)
@@ -102,14 +103,15 @@ class ApplyJob:
         environment = self._environment
         name = outcomes_partition(environment.partition, environment.name)
         environment.health.enter(JobStage.STANDBY)
+        ahead = ReadAhead(environment.store, environment.partition)
         mounted = mount_outcomes(
-            environment.store, name, environment.owner, environment.settings.lease, self._stop, self._watch
+            environment.store, name, environment.owner, environment.settings.lease, self._stop, self._watch, ahead.read
         )
         if mounted is None:
             return
         environment.health.enter(JobStage.APPLYING)
         with mounted as outcomes:
-            loop = _ApplyLoop(environment, outcomes, self._stop, self.summary)
+            loop = _ApplyLoop(environment, outcomes, self._stop, self.summary, ahead)
             patiently(loop.start, self._stop)
             loop.run(once=once)
 
@@ -118,7 +120,12 @@ class _ApplyLoop:
     """The rounds of an apply job that has mounted its outcomes partition."""
 
     def __init__(
-        self, environment: ApplyEnvironment, outcomes: Outcomes, stop: threading.Event, summary: ApplySummary
+        self,
+        environment: ApplyEnvironment,
+        outcomes: Outcomes,
+        stop: threading.Event,
+        summary: ApplySummary,
+        ahead: ReadAhead,
     ) -> None:
         self._environment = environment
         self._settings = environment.settings
@@ -130,7 +137,7 @@ class _ApplyLoop:
             Backlog, policy=self._settings.on_failure, consistency=self._settings.consistency
         )
         self._follower = LogFollower(
-            environment.store, environment.partition, new_backlog, environment.feed, payloads, environment.name
+            environment.store, environment.partition, new_backlog, environment.feed, payloads, environment.name, ahead
         )
         self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
         self._writer = OutcomeWriter(environment, outcomes, self._follower, self._micro_batches, self._metrics, summary)
