@@ -14,11 +14,11 @@ from kainite.log.state.loading import load_state
 from kainite.store.memory import MemoryStore
 from kainite.uow.delta import Delta, Operation
 from kainite.uow.signature import Signatures
-from kainite_spark.driver.read_ahead import ReadAhead
+from kainite_spark.driver.early_read import EarlyRead
 from support.main_log import MainLog
 
 
-class CountingStore(MemoryStore):
+class NotingStore(MemoryStore):
     """Notes from where batches are read; may be away."""
 
     def __init__(self) -> None:
@@ -35,12 +35,12 @@ class CountingStore(MemoryStore):
 
 
 @pytest.fixture
-def store() -> CountingStore:
-    return CountingStore()
+def store() -> NotingStore:
+    return NotingStore()
 
 
 @pytest.fixture
-def log(store: CountingStore) -> MainLog:
+def log(store: NotingStore) -> MainLog:
     return MainLog(store, Signatures(None))
 
 
@@ -49,57 +49,55 @@ def bring(log: MainLog, *names: str) -> None:
         log.unit(name, Delta("t", Operation.INSERT, {"id": name}, {"id": name}, {}))
 
 
-def test_what_came_since_is_read_and_nothing_else(store: CountingStore, log: MainLog) -> None:
-    ahead = ReadAhead(store, "0")
+def test_what_came_since_is_read_and_nothing_else(store: NotingStore, log: MainLog) -> None:
+    early = EarlyRead(store, "0")
     bring(log, "T-0", "T-1")
-    ahead.read()
+    early.read()
     read = log.state.next_id
     bring(log, "T-2")
     store.read_from.clear()
-    taken = ahead.take()
+    taken = early.take()
     assert store.read_from == [read]
     assert snapshot.dump(taken) == snapshot.dump(load_state(store, "0"))
     assert {unit.uow for unit in taken.units.values()} == {"T-0", "T-1", "T-2"}
 
 
-def test_what_was_taken_is_the_taker_s_alone(store: CountingStore, log: MainLog) -> None:
-    ahead = ReadAhead(store, "0")
+def test_what_was_taken_is_the_taker_s_alone(store: NotingStore, log: MainLog) -> None:
+    early = EarlyRead(store, "0")
     bring(log, "T-0")
-    ahead.read()
-    assert ahead.take() is not ahead.take()
+    early.read()
+    assert early.take() is not early.take()
 
 
-def test_where_what_comes_next_is_truncated_the_log_is_read_from_its_snapshot(
-    store: CountingStore, log: MainLog
-) -> None:
-    ahead = ReadAhead(store, "0")
+def test_where_what_comes_next_is_truncated_the_log_is_read_from_its_snapshot(store: NotingStore, log: MainLog) -> None:
+    early = EarlyRead(store, "0")
     bring(log, "T-0")
-    ahead.read()
+    early.read()
     for _ in range(3):
         log.append()
         log.snapshot()
     log.truncate(log.state.snapshot_since)
-    ahead.read()
+    early.read()
     bring(log, "T-1")
-    assert snapshot.dump(ahead.take()) == snapshot.dump(load_state(store, "0"))
+    assert snapshot.dump(early.take()) == snapshot.dump(load_state(store, "0"))
 
 
-def test_a_read_that_ends_half_way_is_begun_anew(store: CountingStore, log: MainLog) -> None:
-    ahead = ReadAhead(store, "0")
-    ahead.read()
+def test_a_read_that_ends_half_way_is_begun_anew(store: NotingStore, log: MainLog) -> None:
+    early = EarlyRead(store, "0")
+    early.read()
     bring(log, "T-0", "T-1")
     store.away_after = 1
-    ahead.read()
+    early.read()
     with pytest.raises(LogUnavailableError):
-        ahead.take()
+        early.take()
     store.away_after = None
-    assert snapshot.dump(ahead.take()) == snapshot.dump(load_state(store, "0"))
+    assert snapshot.dump(early.take()) == snapshot.dump(load_state(store, "0"))
 
 
-def test_a_log_that_does_not_read_back_is_told_to_the_taker_alone(store: CountingStore, log: MainLog) -> None:
-    ahead = ReadAhead(store, "0")
+def test_a_log_that_does_not_read_back_is_told_to_the_taker_alone(store: NotingStore, log: MainLog) -> None:
+    early = EarlyRead(store, "0")
     bring(log, "T-0", "T-1")
     store.truncate("0", log.state.next_id)
-    ahead.read()
+    early.read()
     with pytest.raises(LogCorruptError):
-        ahead.take()
+        early.take()

@@ -15,7 +15,7 @@ from kainite.log.state.folded import FoldedLog
 from kainite.log.state.loading import fold_rest, load_state
 
 
-class ReadAhead:
+class EarlyRead:
     """The log as far as it was read.
 
     Args:
