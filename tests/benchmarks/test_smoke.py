@@ -16,9 +16,9 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-def measured(name: str, *arguments: str) -> Any:
+def measured(name: str, *arguments: str, limit: float = 110) -> Any:
     command = [sys.executable, str(BENCHMARKS / name), "--json", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -45,6 +45,22 @@ def test_without_a_word_from_the_owners_host_its_lease_is_waited_for() -> None:
     found = measured("failover.py", "--kills", "1")
     assert found.keys() == {"kill", "stop", "away"}
     assert found["kill"]["p50_s"] < found["away"]["p50_s"]
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_an_apply_job_that_stands_by_goes_on_where_another_one_was_killed() -> None:
+    found = measured("apply_failover.py", "--rounds", "1", "--ways", "away", "--lease", "2", limit=220)
+    assert 0 < found["away"]["fenced"]["most_s"] < found["away"]["commit"]["most_s"]
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(240)
+def test_an_apply_job_goes_on_when_all_workers_were_killed_and_others_come() -> None:
+    found = measured("apply_failover.py", "--rounds", "1", "--ways", "workers", limit=220)
+    assert found["workers"]["commit"]["most_s"] > 0
 
 
 @pytest.mark.long

@@ -73,11 +73,22 @@ class LeaseWatch:
 
     def remaining(self, head: LogHead) -> float:
         """Returns the seconds until ``head``'s owner counts as dead; 0 or less when it counts as dead now."""
-        now = self._clock()
         if head != self._head:
             self._alive = self._head is not None and _is_heartbeat(self._head, head)
-        self._seen, self._head = observe(self._seen, head.version, now), head
-        return seconds_left(self._seen, head.lease_ms / 1000, now)
+        self._seen, self._head = observe(self._seen, head.version, self._clock()), head
+        return self.left
+
+    @property
+    def left(self) -> float:
+        """Returns the seconds until the owner of the head that was seen last counts as dead; 0 if none was seen."""
+        if self._seen is None or self._head is None:
+            return 0.0
+        return seconds_left(self._seen, self._head.lease_ms / 1000, self._clock())
+
+    @property
+    def is_late(self) -> bool:
+        """Returns whether that owner has been silent for half of its lease, in which it writes two heartbeats."""
+        return self._head is not None and self.left <= self._head.lease_ms / 2000
 
     def has_living_namesake(self, owner: str) -> bool:
         """Returns whether another process holds the partition under our name, and was seen to send heartbeats."""

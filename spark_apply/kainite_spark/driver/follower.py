@@ -50,11 +50,11 @@ from kainite.log.format.entry import (
     UnitStatus,
 )
 from kainite.log.state.followed import FollowedLog
-from kainite.log.state.loading import load_state
 from kainite.log.state.target_parts import seen_by, through_of, units_of
 from kainite.log.state.unit_state import RESOLVED, UnitState
 from kainite.peers.feed.buffer import EVERYTHING
 from kainite.peers.feed.following import LogFeed
+from kainite_spark.driver.early_read import EarlyRead
 from kainite_spark.driver.payloads import Payloads
 from kainite_spark.plan.backlog import Backlog
 
@@ -72,6 +72,7 @@ class LogFollower:
         feed: brings new entries; None means that all entries are read from the store.
         payloads: keeps the deltas that the feed brings.
         target: the target's name, where the log has several; empty for the only one.
+        early: has read the log already, as far as it went while another job's lease ran out.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class LogFollower:
         feed: LogFeed | None = None,
         payloads: Payloads | None = None,
         target: str = "",
+        early: EarlyRead | None = None,
     ) -> None:
         self._target = target
         self._store = store
@@ -89,6 +91,7 @@ class LogFollower:
         self._new_backlog = new_backlog
         self._feed = feed
         self._payloads = payloads or Payloads(0)
+        self._early = early or EarlyRead(store, partition)
         self._state = FollowedLog()
         self._backlog = new_backlog(self._state.units)
         self.schemes = 0
@@ -136,7 +139,7 @@ class LogFollower:
             outcomes_from: returns this job's outcomes from an id of the outcomes partition on, to be applied to the
                 fold.
         """
-        self._state = FollowedLog(load_state(self._store, self._partition, strong=True))
+        self._state = FollowedLog(self._early.take())
         self._backlog = self._new_backlog(self._state.units)
         for scheme_id, scheme in self._state.schemes.items():
             self._backlog.know(scheme_id, scheme)

@@ -52,6 +52,7 @@ from kainite.observe import metric
 from kainite.owner.mount import LeaseWatch
 from kainite_spark.driver.applying import Applying
 from kainite_spark.driver.common_mark import CommonMark
+from kainite_spark.driver.early_read import EarlyRead
 from kainite_spark.driver.environment import ApplyEnvironment, ApplySummary
 from kainite_spark.driver.follower import LogFollower
 from kainite_spark.driver.job_health import JobStage
@@ -102,14 +103,15 @@ class ApplyJob:
         environment = self._environment
         name = outcomes_partition(environment.partition, environment.name)
         environment.health.enter(JobStage.STANDBY)
+        early = EarlyRead(environment.store, environment.partition)
         mounted = mount_outcomes(
-            environment.store, name, environment.owner, environment.settings.lease, self._stop, self._watch
+            environment.store, name, environment.owner, environment.settings.lease, self._stop, self._watch, early.read
         )
         if mounted is None:
             return
         environment.health.enter(JobStage.APPLYING)
         with mounted as outcomes:
-            loop = _ApplyLoop(environment, outcomes, self._stop, self.summary)
+            loop = _ApplyLoop(environment, outcomes, self._stop, self.summary, early)
             patiently(loop.start, self._stop)
             loop.run(once=once)
 
@@ -118,7 +120,12 @@ class _ApplyLoop:
     """The rounds of an apply job that has mounted its outcomes partition."""
 
     def __init__(
-        self, environment: ApplyEnvironment, outcomes: Outcomes, stop: threading.Event, summary: ApplySummary
+        self,
+        environment: ApplyEnvironment,
+        outcomes: Outcomes,
+        stop: threading.Event,
+        summary: ApplySummary,
+        early: EarlyRead,
     ) -> None:
         self._environment = environment
         self._settings = environment.settings
@@ -130,7 +137,7 @@ class _ApplyLoop:
             Backlog, policy=self._settings.on_failure, consistency=self._settings.consistency
         )
         self._follower = LogFollower(
-            environment.store, environment.partition, new_backlog, environment.feed, payloads, environment.name
+            environment.store, environment.partition, new_backlog, environment.feed, payloads, environment.name, early
         )
         self._micro_batches = MicroBatches(environment, outcomes.generation, payloads, self._metrics)
         self._writer = OutcomeWriter(environment, outcomes, self._follower, self._micro_batches, self._metrics, summary)

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from kainite.base.errors import LogFencedError, LogHeldError, LogUnavailableError
 from kainite.base.logs import event
@@ -34,6 +34,12 @@ from kainite.owner.mount import LeaseWatch, Mount, mount
 from kainite_spark.targets.mark import TargetMark
 
 _LOG = logging.getLogger(__name__)
+
+LOOK_S: Final = 0.25
+"""The most seconds between two looks whether another apply job's lease has run out."""
+
+SHORTEST_S: Final = 0.01
+"""The least seconds between two looks: another one that waits may just have been faster."""
 
 
 class Outcomes:
@@ -159,6 +165,7 @@ def mount_outcomes(
     lease: float,
     stop: threading.Event,
     watch: LeaseWatch | None = None,
+    late: Callable[[], None] = lambda: None,
 ) -> Outcomes | None:
     """Mounts an outcomes partition; waits while another apply job's lease runs.
 
@@ -169,6 +176,7 @@ def mount_outcomes(
         lease: seconds without a heartbeat after which another apply job may mount.
         stop: ends the wait.
         watch: has observed another apply job's lease before (:func:`begin_to_watch`).
+        late: called at each look while another apply job's heartbeats fail to come: makes ready for the mount.
 
     Returns:
         The mounted partition; None when ``stop`` was set before.
@@ -185,7 +193,11 @@ def mount_outcomes(
             if not told:
                 event(_LOG, logging.WARNING, "waiting for another apply job to end", error=error)
             told = True
-            stop.wait(min(lease / 10, 1.0))
+            if watch.is_late:
+                late()
+            # A lease counts from the look that has first seen the latest heartbeat, so looks are close together; and it
+            # may end before the next one.
+            stop.wait(max(min(lease / 10, LOOK_S, watch.left), SHORTEST_S))
     return None
 
 

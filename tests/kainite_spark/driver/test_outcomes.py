@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import pytest
 
 from kainite.base.errors import LogFencedError
 from kainite.log.format.entry import Outcome, UnitStatus
+from kainite.owner.mount import LeaseWatch, mount
 from kainite.store.memory import MemoryStore
-from kainite_spark.driver.outcomes import Outcomes, begin_to_watch, mount_outcomes
+from kainite_spark.driver.outcomes import LOOK_S, SHORTEST_S, Outcomes, begin_to_watch, mount_outcomes
 from kainite_spark.targets.mark import TargetMark
 
 P = "0:outcomes"
@@ -77,6 +79,59 @@ def test_a_stop_ends_the_wait_for_another_job() -> None:
     stop.set()
     with mounted(store, "one"):
         assert mount_outcomes(store, P, "other", 60.0, stop) is None
+
+
+class ClockedStop(threading.Event):
+    """A stop whose waits pass at once, by a clock of their own; notes when they end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.looks: list[float] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.now += timeout
+        self.looks.append(self.now)
+        return self.is_set()
+
+
+@pytest.mark.parametrize("lease", [0.5, 10.0, 99.9])
+def test_who_waits_mounts_when_the_lease_is_over_and_looks_often_enough_to_see_each_heartbeat_soon(
+    lease: float,
+) -> None:
+    store, stop = MemoryStore(), ClockedStop()
+    mounted(store, "killed", lease)
+    assert mount_outcomes(store, P, "other", lease, stop, LeaseWatch(stop.clock)) is not None
+    assert stop.looks[-1] == pytest.approx(lease, abs=2 * SHORTEST_S)
+    assert max(after - before for before, after in pairwise([0.0, *stop.looks])) <= LOOK_S
+
+
+def test_who_waits_makes_ready_while_heartbeats_fail_to_come() -> None:
+    store, ready = MemoryStore(), list[float]()
+    holder = mount(store, P, "one", 10.0)
+    beats = iter([2.5, 5.0, 7.5])
+    due = next(beats)
+
+    class Beating(ClockedStop):
+        def wait(self, timeout: float | None = None) -> bool:
+            nonlocal due
+            super().wait(timeout)
+            if self.now >= due:
+                holder.renew()
+                due = next(beats, float("inf"))
+            return False
+
+    stop = Beating()
+    assert (
+        mount_outcomes(store, P, "other", 10.0, stop, LeaseWatch(stop.clock), lambda: ready.append(stop.now))
+        is not None
+    )
+    assert ready[0] == pytest.approx(7.5 + 5.0)
+    assert ready[-1] < stop.looks[-1] == pytest.approx(7.5 + 10.0, abs=2 * SHORTEST_S)
 
 
 def test_a_partition_that_nobody_has_mounted_can_be_watched() -> None:

@@ -39,6 +39,18 @@ def load_state(store: LogStore, partition: str, *, strong: bool = True, names: b
             # The owner truncated the entries during the read; its head names a newer snapshot to begin from.
 
 
+def fold_rest(store: LogStore, partition: str, state: FoldedLog, *, strong: bool = True) -> None:
+    """Folds every entry that a state lacks; the arguments are those of :func:`load_state`.
+
+    Raises:
+        LogCorruptError: the log does not read back as written, or the first entries that the state lacks are truncated.
+            The state is not to be used then.
+    """
+    for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
+        for tid, entry in batch.entries_from(state.next_id):
+            state.apply(tid, entry, batch.time_ms)
+
+
 def read_from_low(store: LogStore, partition: str, read: Callable[[int], T], head: LogHead | None = None) -> T:
     """Returns what ``read`` makes of a partition from its low-water mark on; reads again where entries leave meanwhile.
 
@@ -72,9 +84,7 @@ def _load(store: LogStore, partition: str, head: LogHead | None, *, strong: bool
     if not names:
         state.recent.disregard()
         state.ended.disregard()
-    for batch in store.read_batches(partition, state.next_id, data=False, strong=strong):
-        for tid, entry in batch.entries_from(state.next_id):
-            state.apply(tid, entry, batch.time_ms)
+    fold_rest(store, partition, state, strong=strong)
     if names:
         state.recent.recall(store.read_names(partition))
     return state
