@@ -8,7 +8,8 @@ another catalogue then.
 Reads begin at least :data:`READ_INTERVAL_S` apart; a caller waits for its turn. When the catalogue is another one, a
 new target is opened with it, and tasks get that target with the next micro-batch. A target that is away, or busy, is
 asked :data:`TRIES` times: a unit that fails for an old catalogue fails for good. A read that fails then changes
-nothing, and is logged. Nothing of this is durable: another apply job reads the catalogue at its start.
+nothing, and is logged. A foreign key that acts and that has come is warned of: units that were collected without it may
+have been applied under it already, in an order that it does not bear. Nothing of this is durable: another apply job reads the catalogue at its start.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from kainite.base.errors import CatalogueError, MissingExtraError, TargetError
 from kainite.base.logs import event
 from kainite.base.retry import retry
-from kainite.uow.catalogue.tables import Catalogue
+from kainite.uow.catalogue.tables import Catalogue, ForeignKey
 from kainite_spark.driver import patience
 from kainite_spark.targets.contract import Target
 
@@ -88,5 +90,23 @@ class CurrentTarget:
         if catalogue == self._catalogue:
             return None
         target = self._open(catalogue)
-        self._catalogue = catalogue
+        before, self._catalogue = self._catalogue, catalogue
+        for table, key in _acting_since(before, catalogue):
+            event(
+                _LOG, logging.WARNING, "foreign key that acts has come",
+                table=table, columns=key.columns, parent=key.parent, help="kainite verify",
+            )  # fmt: skip
         return target
+
+
+def _acting_since(before: Catalogue | None, now: Catalogue | None) -> Iterator[tuple[str, ForeignKey]]:
+    """Yields the foreign keys that act in one catalogue and not in the one before, of tables that both have."""
+    if before is None or now is None:
+        return
+    for name in sorted(before.tables.keys() & now.tables.keys()):
+        had = {_what_it_does(key) for key in before.tables[name].foreign_keys}
+        yield from ((name, key) for key in now.tables[name].foreign_keys if key.acts and _what_it_does(key) not in had)
+
+
+def _what_it_does(key: ForeignKey) -> ForeignKey:
+    return replace(key, name="", deferrable=False)

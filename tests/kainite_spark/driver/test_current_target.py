@@ -79,6 +79,17 @@ def test_a_read_that_fails_changes_nothing_and_the_next_one_finds_the_change(wor
     assert world.current.read_again(STOP) is not None
 
 
+def test_a_foreign_key_that_acts_and_has_come_is_warned_of(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.database.run("CREATE TABLE line (id bigint PRIMARY KEY, item bigint)")
+    assert world.current.read_again(STOP) is not None
+    for action in ("", "ON DELETE CASCADE"):
+        world.database.run("DROP TABLE line")
+        world.database.run(f"CREATE TABLE line (id bigint PRIMARY KEY, item bigint REFERENCES item {action})")
+        assert world.current.read_again(STOP) is not None
+    warned = [record for record in caplog.records if record.message == "foreign key that acts has come"]
+    assert [record.kainite_fields["table"] for record in warned] == ["line"]  # type: ignore[attr-defined]
+
+
 def test_a_stop_ends_the_wait_for_the_next_read(world: World) -> None:
     stopped = threading.Event()
     stopped.set()
