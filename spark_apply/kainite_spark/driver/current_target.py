@@ -9,7 +9,8 @@ Reads begin at least :data:`READ_INTERVAL_S` apart; a caller waits for its turn.
 new target is opened with it, and tasks get that target with the next micro-batch. A target that is away, or busy, is
 asked :data:`TRIES` times: a unit that fails for an old catalogue fails for good. A read that fails then changes
 nothing, and is logged. A foreign key that acts and that has come is warned of: units that were collected without it may
-have been applied under it already, in an order that it does not bear. Nothing of this is durable: another apply job reads the catalogue at its start.
+have been applied under it already, in an order that it does not bear. Nothing of this is durable: another apply job
+reads the catalogue at its start.
 """
 
 from __future__ import annotations
