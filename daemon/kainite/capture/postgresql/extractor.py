@@ -60,7 +60,7 @@ from kainite.capture.postgresql.pgoutput import (
     decode,
     is_change,
 )
-from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
+from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot, check_not_beyond
 from kainite.capture.postgresql.replication_frames import Data, Frame, format_lsn
 from kainite.capture.postgresql.source_catalogue import SlotWal, SourceCatalogue
 from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
@@ -166,7 +166,7 @@ class PostgresExtractor:
             slot = self._reading.slot
             stream = ReplicationStream.open(slot, start.lsn, start.source)
             try:
-                catalogue = SourceCatalogue(slot.url, slot.publication, self._reading.tables)
+                catalogue = self._catalogue(start)
             except SourceError:
                 stream.close()
                 raise
@@ -178,6 +178,20 @@ class PostgresExtractor:
             self._sent_lsn = start.lsn
             self._advance_at = time.monotonic() + ADVANCE_EVERY_S
         return self._opened
+
+    def _catalogue(self, start: Offset) -> SourceCatalogue:
+        """Connects to the catalogue; looks whether the slot still is where it may be, as nobody else moves it now.
+
+        While this process waited for the slot, another extraction, with an offset file of its own, may have read on.
+        """
+        slot = self._reading.slot
+        catalogue = SourceCatalogue(slot.url, slot.publication, self._reading.tables)
+        try:
+            check_not_beyond(slot.slot, catalogue.confirmed(slot.slot), start.lsn)
+        except SourceError:
+            catalogue.close()
+            raise
+        return catalogue
 
     def _give(self, source: _Source, lsn: int) -> bytes:
         """Returns the message that gives the offset behind an answer."""
