@@ -25,12 +25,12 @@ def extractor(plan: Scenario, rng: Random) -> Scenario:
     if rng.random() < 0.5:
         rates["put_partial"] = rng.choice((0.1, 0.5))
     shards = rng.choice((1, 2, 3))
-    incidents = [Incident(rng.uniform(1.0, until), rng.choice(_BEFALLS), 0, rng.uniform(0.5, 30.0))
+    incidents = [Incident(rng.uniform(1.0, until), rng.choice(_BEFALLS), rng.choice((0, 1)), rng.uniform(0.5, 30.0))
                  for _ in range(rng.choice((0, 1, 3, 6)))]  # fmt: skip
     throttled = rng.uniform(0.0, until)
     outages = ((throttled, min(throttled + rng.choice((3.0, 15.0)), until), f"shard {rng.randrange(shards)}"),)
     extraction = Extraction(
-        most_rows=rng.choice((5, 40, 300, 600)),
+        most_rows=rng.choice((5, 40, 300, 700)),
         heartbeat=rng.choice((None, 3.0)),
         sender_timeout=rng.choice((15.0, 60.0)),
         pipe_bytes=rng.choice((2_000, 65_536, 1 << 20)),
@@ -39,9 +39,10 @@ def extractor(plan: Scenario, rng: Random) -> Scenario:
         tries=rng.choice((3, 10)),
         by_record=rng.random() < 0.3,
         aggregate=rng.choice((0, 0, 25 * 1024)),
+        rival=rng.choice(("", "", "", "the same", "a copy")),
     )
     more = replace(plan.more, chunk_bytes=0, entry_cost=0.0, feed_credit=0, extraction=extraction)
-    return replace(plan, until=until, transactions=rng.choice((10, 25, 50)), rates=rates, shards=shards, hosts=2,
+    return replace(plan, until=until, transactions=rng.choice((10, 30, 80)), rates=rates, shards=shards, hosts=2,
                    outages=outages if rng.random() < 0.4 else (), incidents=tuple(incidents), more=more)  # fmt: skip
 
 

@@ -4,7 +4,6 @@
 uses them. Each connection, command and query is an effect of the program's process, with the faults of its name.
 """
 
-# ruff: noqa: N802, N803 - the names are libpq's
 from __future__ import annotations
 
 from collections import deque
@@ -135,7 +134,9 @@ class SimConnection:
             raise psycopg.OperationalError(_GONE)
         sender, flushed = self._sender, flushed_in(status)
         if sender is not None:
-            delay = 0.02 * self._source.faults.chance("status", self._source.faults.named(f"{self._process.name} status"))
+            delay = 0.02 * self._source.faults.chance(
+                "status", self._source.faults.named(f"{self._process.name} status")
+            )
             self._source.hub.after(delay, lambda: sender.status(flushed))
 
     def flush(self) -> None:
@@ -230,6 +231,8 @@ class SimSession:
             return [(f"public.{table.name}",) for table in TABLES]
         if "FROM pg_publication" in query:
             return [(True,)]
+        if "confirmed_flush_lsn" in query:
+            return [] if server.slot is None else [(lsn_text(server.slot.confirmed),)]
         if "pg_replication_slots" in query:
             return [] if server.slot is None else [(server.written - server.slot.confirmed, None)]
         if "pg_index" in query:

@@ -6,7 +6,7 @@
 * No message is put before all messages of the transactions before it, and those before it in its own, are on the
   stream, or are put with it; what is put together is in the order of the commits.
 * A place that is stored, and an LSN to which the slot is moved, have only such transactions before them as are whole on
-  the stream; and the slot is never moved beyond the stored place.
+  the stream; neither goes back, and the slot is never moved beyond the stored place.
 * In the end every transaction is on the stream, whole.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from simulation.extract_history import KEPT, Change, Column, Values
@@ -29,14 +30,14 @@ class ExtractOracle:
 
     Attributes:
         source: whose transactions are extracted.
-        stored: the places that were stored, in their order.
+        stored: the places that were stored in each offset file, in their order.
     """
 
     source: SimSource
 
     def __init__(self, broken: Callable[[str], None]) -> None:
         self._broken = broken
-        self.stored: list[dict[str, Any]] = []
+        self.stored: dict[Path, list[dict[str, Any]]] = {}
         self._there: dict[str, set[int]] = {}
         self._whole = 0
         self._expected: dict[str, tuple[Committed, list[dict[str, Any]]]] = {}
@@ -61,7 +62,7 @@ class ExtractOracle:
             lacking = f"{len(before)} messages before it" if before else f"unit {self.whole + 1}"
             self._broken(f"message {place} of unit {number} is put, and {lacking} not on the stream")
 
-    def stores(self, place: dict[str, Any]) -> None:
+    def stores(self, file: Path, place: dict[str, Any]) -> None:
         """Judges a place that is about to be stored."""
         number, lsn = place["number"], lsn_of(place["lsn"])
         before = sum(one.commit_lsn < lsn for one in self.source.units)
@@ -69,7 +70,10 @@ class ExtractOracle:
             self._broken(f"the place {place} has {before} units before it")
         if self.whole < number:
             self._broken(f"the place {place} is stored, and unit {self.whole + 1} is not whole on the stream")
-        self.stored.append(place)
+        stored = self.stored.setdefault(file, [])
+        if stored and lsn < lsn_of(stored[-1]["lsn"]):
+            self._broken(f"the place {place} is stored behind {stored[-1]}")
+        stored.append(place)
 
     def confirms(self, lsn: int) -> None:
         """Judges the LSN to which the slot is about to be moved."""
@@ -81,7 +85,8 @@ class ExtractOracle:
 
     @property
     def stored_lsn(self) -> int:
-        return lsn_of(self.stored[-1]["lsn"]) if self.stored else FIRST_LSN
+        """Returns the stored place, in that file which has come furthest."""
+        return max((lsn_of(stored[-1]["lsn"]) for stored in self.stored.values()), default=FIRST_LSN)
 
     @property
     def whole(self) -> int:
@@ -150,4 +155,4 @@ def _texts(change: Change, values: Values | None, wanted: Callable[[Column], boo
     if values is None:
         return {}
     return {column.name: value for column, value in zip(change.table.columns, values, strict=True)
-            if value is not KEPT and wanted(column)}  # type: ignore[misc]  # fmt: skip
+            if value is not KEPT and wanted(column)}  # fmt: skip

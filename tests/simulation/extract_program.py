@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 from unittest import mock
@@ -21,6 +22,7 @@ import kainite.extract.extractor
 from kainite.base.errors import ChildError, ChildExitedError
 from kainite.base.waiting import wait_until_set
 from kainite.capture import patient_output, serving
+from kainite.capture.heartbeats import Heartbeats
 from kainite.capture.postgresql import (
     command,
     extractor,
@@ -30,6 +32,7 @@ from kainite.capture.postgresql import (
     source_catalogue,
     source_reach,
 )
+from kainite.capture.postgresql.source_catalogue import SourceCatalogue
 from kainite.child.piped_process import Hooks, Program, how_it_ended
 from simulation.extract_connections import SimConnection, SimPq, SimPsycopg
 from simulation.extract_source import SimSource
@@ -70,10 +73,10 @@ class Descriptors:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self.of: dict[Process, ExtractorPipes] = {}
-        self.os = SimpleNamespace(**{
-            "read": self._read, "write": self._write, "set_blocking": lambda *_: None,
-            "fstat": lambda _: SimpleNamespace(st_mode=stat.S_IFIFO), "EX_TEMPFAIL": os.EX_TEMPFAIL,
-        })  # fmt: skip
+        self.os = SimpleNamespace(
+            read=self._read, write=self._write, set_blocking=lambda *_: None, EX_TEMPFAIL=os.EX_TEMPFAIL,
+            fstat=lambda _: SimpleNamespace(st_mode=stat.S_IFIFO),
+        )  # fmt: skip
         self.select = SimpleNamespace(select=self._select)
 
     @property
@@ -261,25 +264,24 @@ def program(
     hub = faults.hub
     descriptors, clocks = Descriptors(hub), SimTime(hub)
     ExtractorPipes.faults, ExtractorPipes.descriptors, ExtractorPipes.pipe_bytes = faults, descriptors, pipe_bytes
-    ExtractorPipes.options, ExtractorPipes.new_process = options, staticmethod(new_process)  # type: ignore[assignment]
+    ExtractorPipes.options, ExtractorPipes.new_process = options, staticmethod(new_process)
 
     def me() -> Process:
         assert hub.process is not None
         return hub.process
 
-    def at_a_terminal(fd: int) -> Any:
+    def piped(fd: int) -> Any:
         return SimpleNamespace(isatty=lambda: False, fileno=lambda: fd)
 
     def complain(text: str) -> None:
         descriptors.mine.stderr_tail.append(text)
 
     libpq, driver = SimPq(source, me), SimPsycopg(source, me)
-    catalogue, beating = extractor.SourceCatalogue, extractor.Heartbeats
     with ExitStack() as stack:
         for place, name, value in (
             (kainite.extract.extractor, "PipedProcess", ExtractorPipes),
             (serving, "os", descriptors.serving_os()),
-            (serving, "sys", SimpleNamespace(stdin=at_a_terminal(0), stdout=at_a_terminal(1), exit=sys.exit)),
+            (serving, "sys", SimpleNamespace(stdin=piped(0), stdout=piped(1), exit=sys.exit)),
             (serving, "click", SimpleNamespace(echo=lambda text, err: complain(text))),
             (patient_output, "os", descriptors.os),
             (patient_output, "select", descriptors.select),
@@ -288,8 +290,8 @@ def program(
             (source_reach, "pq", libpq),
             (source_catalogue, "psycopg", driver),
             (heartbeat, "psycopg", driver),
-            (extractor, "SourceCatalogue", lambda *given: catalogue(*given, clock=clocks.monotonic)),
-            (extractor, "Heartbeats", lambda *given: beating(*given, clock=clocks.monotonic, complain=complain)),
+            (extractor, "SourceCatalogue", partial(SourceCatalogue, clock=clocks.monotonic)),
+            (extractor, "Heartbeats", partial(Heartbeats, clock=clocks.monotonic, complain=complain)),
         ):
             stack.enter_context(mock.patch.object(place, name, value))
         yield

@@ -1,4 +1,4 @@
-"""A Kinesis stream that is written to: PutRecords that refuses some records or all of a shard's, and whose answer is lost.
+"""A Kinesis stream that is written to: PutRecords refuses some records, or all of a shard, and answers may be lost.
 
 =====================  ===============================================================================================
 what happens           to a PutRecords call

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from simulation.extract_oracle import ExtractOracle
@@ -43,13 +44,15 @@ class Trouble:
 
     Args:
         source, oracle: of the run.
-        put_back: puts an older place into the offset file, while no extraction runs.
+        put_back: puts an older place into an offset file, while no extraction runs.
 
     Attributes:
         refused: words of the error that must come; empty as long as nothing has to be refused.
     """
 
-    def __init__(self, source: SimSource, oracle: ExtractOracle, put_back: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self, source: SimSource, oracle: ExtractOracle, put_back: Callable[[Path, dict[str, Any]], None]
+    ) -> None:
         self.refused = ""
         self._source = source
         self._oracle = oracle
@@ -98,8 +101,7 @@ class Trouble:
 
     def _promote_behind(self) -> bool:
         """Promotes a standby that has all but the last unit before the stored place."""
-        number = self._oracle.stored[-1]["number"] if self._oracle.stored else 0
-        if not number:
+        if not self._furthest or not (number := self._furthest[-1]["number"]):
             return False
         self._promote(self._source.units[number - 1].commit_lsn - 16, keep=True)
         return True
@@ -117,11 +119,18 @@ class Trouble:
         """Puts back the newest place that is before the slot's."""
         slot = self._source.server.slot
         assert slot is not None
-        older = [place for place in self._oracle.stored if lsn_of(place["lsn"]) < slot.confirmed]
-        if not older:
-            return False
-        self._put_back(older[-1])
-        return True
+        found = False
+        for file, stored in self._oracle.stored.items():
+            older = [place for place in stored if lsn_of(place["lsn"]) < slot.confirmed]
+            if older:
+                self._put_back(file, older[-1])
+                found = True
+        return found
+
+    @property
+    def _furthest(self) -> list[dict[str, Any]]:
+        """Returns the places of the offset file that has come furthest."""
+        return max(self._oracle.stored.values(), key=lambda stored: lsn_of(stored[-1]["lsn"]), default=[])
 
     def _promote(self, left_at: int, *, keep: bool = False) -> None:
         """Puts a standby in the source's place whose WAL leaves the timeline at an LSN.

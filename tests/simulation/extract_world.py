@@ -52,7 +52,7 @@ from kainite.settings import (
     UowSettings,
 )
 from kainite.uow.catalogue.tables import Catalogue
-from simulation.extract_history import TABLES, history
+from simulation.extract_history import history
 from simulation.extract_oracle import ExtractOracle
 from simulation.extract_program import URL, ExtractorPipes, program
 from simulation.extract_source import FIRST_LSN, SimSource
@@ -62,7 +62,6 @@ from simulation.extract_wire import lsn_text
 from simulation.faults import Faults
 from simulation.hosts import Hosts
 from simulation.loop import Hub, Process, SimTime
-from simulation.oracle import BrokenPromiseError
 from simulation.parts import edges
 from simulation.plan import Incident, Scenario
 from simulation.stream import SimStream
@@ -88,7 +87,9 @@ class ExtractWorld:
         self._faults = Faults(self._hub, plan.seed, plan.rates, plan.until, left_out)
         self._faults.outages.extend(plan.outages)
         self._hosts = Hosts(plan, self._hub, self._faults)
-        self._settings = _settings(plan, folder)
+        self._settings = {0: _settings(plan, folder / "offset")}
+        if self._extraction.rival:
+            self._settings[1] = _settings(plan, folder / {"the same": "offset"}.get(self._extraction.rival, "copy"))
         self._stream = SimStream(self._hub, plan.shards)
         self._oracle = ExtractOracle(self._hosts.broken)
         self._source = SimSource(self._faults, self._extraction.sender_timeout, self._oracle.confirms)
@@ -101,7 +102,8 @@ class ExtractWorld:
     def run(self) -> Verdict:
         """Runs the scenario to its verdict."""
         plan, hub = self._plan, self._hub
-        begin_at(self._settings, f'{{"lsn":"{lsn_text(FIRST_LSN)}","number":0}}')
+        for settings in {settings.extract.offset_file: settings for settings in self._settings.values()}.values():
+            begin_at(settings, f'{{"lsn":"{lsn_text(FIRST_LSN)}","number":0}}')
         options = {"source": URL, "slot": "shop", "publication": "shop", "tables": (), "truncate": "fail",
                    "passed_over": (), "heartbeat": self._extraction.heartbeat, "journal": None}  # fmt: skip
         parts: Any = {"client": lambda *_: None, "store_of": self._hosts.store_of, "catalogue": lambda _: Catalogue({})}
@@ -122,7 +124,8 @@ class ExtractWorld:
         for work in works:
             hub.after(work.at, functools.partial(self._source.commit, work))
         hub.after(0.7, self._write_other)
-        self._start()
+        for slot in self._settings:
+            self._start(slot)
         self._hosts.expect(self._befall)
         hub.after(1.0, self._audit)
         hub.run(lambda: self._settled, plan.until + PATIENCE)
@@ -133,26 +136,26 @@ class ExtractWorld:
 
     # The extraction.
 
-    def _start(self) -> None:
+    def _start(self, slot: int) -> None:
         process = self._hosts.process(f"extract.{next(self._names)}", 0)
         stop = asyncio.Event()
-        self._hosts.occupy(0, process, self._start)
-        self._hosts.stops[0] = lambda: process.loop.enter(stop.set)
-        process.start(self._extract(process, stop), lambda error: self._hosts.ended(process, error))
+        self._hosts.occupy(slot, process, lambda: self._start(slot))
+        self._hosts.stops[slot] = lambda: process.loop.enter(stop.set)
+        main = self._extract(process, self._settings[slot], stop)
+        process.start(main, lambda error: self._hosts.ended(process, error))
 
-    async def _extract(self, process: Process, stop: asyncio.Event) -> None:
+    async def _extract(self, process: Process, settings: Settings, stop: asyncio.Event) -> None:
         """Does what :func:`kainite.extract.run.run` does, without signals."""
-        file = offset_file_of(self._settings)
+        file = offset_file_of(settings)
         assert file is not None
-        lock = file.locked()
-        lock.__enter__()
-        process.on_death.append(lambda: lock.__exit__(None, None, None))
+        lock = ExitStack()
+        lock.enter_context(file.locked())
+        process.on_death.append(lock.close)
         showing = Showing(line=False, events=False)
         extracting = asyncio.create_task(
-            kainite.extract.run.extract(self._settings, file, showing, stop, once=False), name=process.name
+            kainite.extract.run.extract(settings, file, showing, stop, once=False), name=process.name
         )
-        grace = self._settings.child.shutdown_grace
-        await kainite.extract.run._until_over(extracting, stop, grace)  # noqa: SLF001
+        await kainite.extract.run._until_over(extracting, stop, settings.child.shutdown_grace)  # noqa: SLF001
 
     @contextmanager
     def _at_the_extraction(self) -> Iterator[None]:
@@ -190,7 +193,7 @@ class ExtractWorld:
         fault = self._faults.of(name, _SAVE_FAULTS) or ""
         self._hub.pause(self._faults.between(0.0, 5.0 if fault == "slow" else 0.01, "save", name))
         self._strike(process, fault, name, "before")
-        self._oracle.stores(place.start)
+        self._oracle.stores(file.path, place.start)
         self._real_save(file, place)
         self._strike(process, fault, name, "after")
 
@@ -220,12 +223,12 @@ class ExtractWorld:
             case what if not what.endswith(("program", "merge")):
                 self._trouble.befalls(what, incident.amount)
 
-    def _put_back(self, place: dict[str, Any]) -> None:
-        self._hosts.running[0].kill()
-        file = offset_file_of(self._settings)
-        assert file is not None
-        with mock.patch.object(OffsetFile, "save", self._real_save):
-            file.save(Place(place))
+    def _put_back(self, path: Path, place: dict[str, Any]) -> None:
+        for process in self._hosts.running.values():
+            process.kill()
+        file = next(file for file in map(offset_file_of, self._settings.values()) if file and file.path == path)
+        self._real_save(file, Place(place))
+        self._oracle.stored[path].append(place)
 
     def _write_other(self) -> None:
         self._source.write_other(8 * int(1 + 500 * self._faults.chance("other", self._hub.now)))
@@ -254,22 +257,23 @@ class _Clients:
         self.client = lambda *_: made()
 
 
-def _settings(plan: Scenario, folder: Path) -> Settings:
+def _settings(plan: Scenario, offset_file: Path) -> Settings:
     extraction = plan.more.extraction
     assert extraction is not None
     extract = ExtractSettings(
-        ("kainite-extract-postgresql",), ExtractMode.CYCLIC, ExtractOffsets.KAINITE, folder / "offset",
+        ("kainite-extract-postgresql",), ExtractMode.CYCLIC, ExtractOffsets.KAINITE, offset_file,
         interval=0.5, reply_timeout=20.0, tries=extraction.tries, hold_bytes=extraction.hold_bytes,
         ahead_bytes=extraction.ahead_bytes,
         spread=ExtractSpread.RECORD if extraction.by_record else ExtractSpread.UNIT,
         aggregation=extraction.aggregate > 0, aggregation_bytes=extraction.aggregate or 1,
     )  # fmt: skip
+    child = ChildSettings(("child",), shutdown_grace=5.0, kill_after=1.0, restart_backoff=0.3, restart_backoff_max=4.0)
     return Settings(
         path=None,
         aws=AwsSettings(),
         stream=StreamSettings("s", shard_sync=10.0),
         leases=LeaseSettings("a", "a", "w"),
-        child=ChildSettings(("child",), shutdown_grace=5.0, kill_after=1.0, restart_backoff=0.3, restart_backoff_max=4.0),
+        child=child,
         log=LogSettings("l", "w"),
         uow=UowSettings(),
         apply=ApplySettings(),

@@ -226,6 +226,8 @@ class Extraction:
         pipe_bytes: what the pipe of the extractor's answers holds.
         hold_bytes, ahead_bytes, tries, by_record: settings.
         aggregate: most bytes of an aggregate; 0 for none.
+        rival: a second extraction that somebody starts again and again, with ``the same`` offset file or ``a copy``;
+            empty for none.
     """
 
     most_rows: int
@@ -237,3 +239,4 @@ class Extraction:
     tries: int
     by_record: bool
     aggregate: int
+    rival: str

@@ -1,4 +1,4 @@
-"""Runs seeds: in the world of the daemon and the apply job, in that of programs on the log, of loads, or of an extraction."""
+"""Runs seeds: of the daemon and the apply job, of programs on the log, of loads, or of an extraction."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ import orjson
 
 from kainite.base.errors import SourceError
 from kainite.capture.heartbeats import Heartbeats
-from kainite.capture.postgresql import heartbeat
+from kainite.capture.postgresql import heartbeat, replication
 from kainite.capture.postgresql.heartbeat import MessageHeartbeat
 from kainite.capture.postgresql.offset import Offset, places_in
 from kainite.capture.postgresql.pgoutput import (
@@ -60,7 +60,7 @@ from kainite.capture.postgresql.pgoutput import (
     decode,
     is_change,
 )
-from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot, check_not_beyond
+from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot
 from kainite.capture.postgresql.replication_frames import Data, Frame, format_lsn
 from kainite.capture.postgresql.source_catalogue import SlotWal, SourceCatalogue
 from kainite.capture.postgresql.transactions import Assembler, SourceTransaction
@@ -187,7 +187,7 @@ class PostgresExtractor:
         slot = self._reading.slot
         catalogue = SourceCatalogue(slot.url, slot.publication, self._reading.tables)
         try:
-            check_not_beyond(slot.slot, catalogue.confirmed(slot.slot), start.lsn)
+            replication.check_not_beyond(slot.slot, catalogue.confirmed(slot.slot), start.lsn)
         except SourceError:
             catalogue.close()
             raise
