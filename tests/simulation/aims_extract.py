@@ -51,4 +51,8 @@ def refused_source(plan: Scenario, rng: Random) -> Scenario:
     plan = extractor(plan, rng)
     end = Incident(rng.uniform(0.3, 1.0) * plan.until, rng.choice(REFUSED), 0, 0.0)
     incidents = [one for one in plan.incidents if one.at < end.at or not one.what.startswith(("source", "promoted"))]
-    return replace(plan, incidents=(*incidents, end))
+    assert plan.more.extraction is not None
+    extraction = plan.more.extraction
+    if extraction.rival == "a copy":  # one that has stored nothing says no source, and may begin at any
+        extraction = replace(extraction, rival="the same")
+    return replace(plan, incidents=(*incidents, end), more=replace(plan.more, extraction=extraction))

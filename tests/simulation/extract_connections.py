@@ -94,7 +94,7 @@ class SimConnection:
 
     @property
     def socket(self) -> SimConnection:
-        return self  # for ``select`` (:class:`simulation.extract_program.Descriptors`)
+        return self  # ``select`` waits for it as for a socket
 
     def parameter_status(self, name: bytes) -> bytes:
         return b"UTF8"
