@@ -20,6 +20,7 @@ from simulation.aims_apply import (
     two_logs,
     two_targets,
 )
+from simulation.aims_extract import extractor, refused_source
 from simulation.aims_leases import lease_requests
 from simulation.aims_links import bad_links, cut_off_for_good, no_database, refused_for_good, slow_reports, small_budget
 from simulation.aims_loads import given_up, late_copy, left, loads
@@ -104,4 +105,6 @@ AIMS: Final[Mapping[str, Callable[[Any, Random], Any]]] = {
     "stale requests": stale_requests,
     "atomic commit": atomic_commit,
     "two logs": two_logs,
+    "extractor": extractor,
+    "extractor refuses": refused_source,
 }

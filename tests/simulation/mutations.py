@@ -33,6 +33,7 @@ from typing import Any
 
 from simulation.mutation import Instead, Mutation, answering, value
 from simulation.mutations_atomic import OF_ATOMIC_COMMITS
+from simulation.mutations_extract import OF_EXTRACTIONS
 from simulation.mutations_items import ON_ITEMS
 from simulation.mutations_leases import OF_LEASES
 from simulation.mutations_loads import OF_LOADS
@@ -566,6 +567,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *OF_LOADS,
     *OF_REPAIRS,
     *OF_ATOMIC_COMMITS,
+    *OF_EXTRACTIONS,
 )  # fmt: skip
 
 RARE: tuple[Mutation, ...] = (

@@ -132,6 +132,7 @@ class More:
         atomic: the two targets commit together: one apply job serves both.
         loads: commands that load a target, in place of all else: ``load``, ``anew``, ``reload TABLE``, ``add TABLE``.
         repairs: when rows of the target are repaired, seconds.
+        extraction: a source that is extracted, in place of all else; None for none.
         two_logs: two logs write into the target: until when the second one's settings file names the first one's tables
             too, seconds; None for one log.
     """
@@ -177,6 +178,7 @@ class More:
     atomic: bool = False
     loads: tuple[str, ...] = ()
     repairs: tuple[float, ...] = ()
+    extraction: Extraction | None = None
     two_logs: float | None = None
 
 
@@ -211,3 +213,30 @@ class Programs:
     loose: float
     shared: bool
     batch_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """A source whose commits ``kainite extract`` puts on the stream.
+
+    Attributes:
+        most_rows: changes of the largest transactions.
+        heartbeat: seconds between two heartbeats; None for none.
+        sender_timeout: seconds of a reader's silence after which the source cuts it.
+        pipe_bytes: what the pipe of the extractor's answers holds.
+        hold_bytes, ahead_bytes, tries, by_record: settings.
+        aggregate: most bytes of an aggregate; 0 for none.
+        rival: a second extraction that somebody starts again and again, with ``the same`` offset file or ``a copy``;
+            empty for none.
+    """
+
+    most_rows: int
+    heartbeat: float | None
+    sender_timeout: float
+    pipe_bytes: int
+    hold_bytes: int
+    ahead_bytes: int
+    tries: int
+    by_record: bool
+    aggregate: int
+    rival: str

@@ -1,4 +1,4 @@
-"""Runs seeds: in the world of the daemon and the apply job, in that of programs on the log, or in that of loads."""
+"""Runs seeds: of the daemon and the apply job, of programs on the log, of loads, or of an extraction."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from simulation.extract_world import ExtractWorld
 from simulation.load_world import LoadWorld
 from simulation.plan import Scenario
 from simulation.program_world import ProgramWorld
@@ -28,6 +29,8 @@ def run_scenario(plan: Scenario, left_out: Collection[str] = ()) -> Verdict:
         return LoadWorld(plan, left_out).run()
     folder = Path(tempfile.mkdtemp(prefix="kainite-sim-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     try:
+        if plan.more.extraction is not None:
+            return ExtractWorld(plan, folder, left_out).run()
         if plan.more.two_logs is not None:
             return TwoLogs(plan, folder, left_out).run()
         return World(plan, folder, left_out).run()

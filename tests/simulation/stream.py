@@ -69,13 +69,13 @@ class SimStream:
 
     def put(self, hash_key: int, data: bytes) -> None:
         """Appends a record to the shard that holds the hash key."""
-        self._append(self._shard_of(hash_key), data)
+        self._append(self.shard_of(hash_key), data)
 
     def put_together(self, records: Sequence[tuple[int, bytes]]) -> None:
         """Appends records by their hash keys as the KPL does: those of one shard in one aggregate."""
         by_shard: dict[str, list[tuple[int, bytes]]] = {}
         for hash_key, data in records:
-            by_shard.setdefault(self._shard_of(hash_key).name, []).append((hash_key, data))
+            by_shard.setdefault(self.shard_of(hash_key).name, []).append((hash_key, data))
         for name, some in by_shard.items():
             users = [User(data, explicit=place) for place, (_, data) in enumerate(some)]
             self._append(self.shards[name], aggregate(users, explicit=[str(hash_key) for hash_key, _ in some]))
@@ -94,7 +94,7 @@ class SimStream:
             shard.records = shard.records[len(old) :]
         return gone
 
-    def _shard_of(self, hash_key: int) -> SimShard:
+    def shard_of(self, hash_key: int) -> SimShard:
         return next(shard for shard in self.open if shard.start <= hash_key <= shard.end)
 
     def _append(self, shard: SimShard, data: bytes) -> None:
@@ -136,7 +136,7 @@ class SimKinesis:
         self._faults = faults
         self._hub = faults.hub
         self._name = process.name
-        self._effects = Effects(faults, process, "kinesis", _unanswered, pace=0.05)
+        self._effects = Effects(faults, process, "kinesis", unanswered, pace=0.05)
         self._handlers: list[Callable[..., None]] = []
         events = SimpleNamespace(register=self._register, register_last=lambda *_, **__: None)
         # Bodies come whole here, so what reads them in one piece (kainite.aws.whole_bodies) is taken and not called.
@@ -200,7 +200,7 @@ class SimKinesis:
         stream = self._streams[stream_name]
         apart = f" of stream {stream.number}" if stream.number else ""
         if self._faults.away(f"shard {int(name[-12:])}{apart}"):
-            raise _unanswered("get_records")
+            raise unanswered("get_records")
         if self._hub.now - float(made) > stream.iterator_life:
             error = {"Code": "ExpiredIteratorException", "Message": "the iterator has expired"}
             raise ClientError({"Error": error}, "GetRecords")  # type: ignore[typeddict-item]
@@ -228,7 +228,7 @@ class SimKinesis:
         return reply
 
 
-def _unanswered(name: str) -> Exception:
+def unanswered(name: str) -> Exception:
     return ReadTimeoutError(endpoint_url=f"kinesis.{name}")
 
 

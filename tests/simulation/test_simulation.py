@@ -60,6 +60,12 @@ PROGRAMS = range(12)
 LOADS = (1, 4, 12)
 """Seeds of loads: all of a target, of single tables, and one that is added; with killed and frozen processes."""
 
+EXTRACTOR = (2, 6, 8, 9, 16, 45, 190, 252)
+"""Seeds of an extraction: the later ones have a second one, which found that a slot was looked at too early."""
+
+REFUSED = (0, 1, 2, 3, 6, 7)
+"""Seeds of an extraction whose source, slot or offset is one that nobody may go on with, of each kind."""
+
 QUICK = (
     "bound of the backlog",
     "conflicting units on one instance",
@@ -77,6 +83,10 @@ QUICK = (
     "a range is copied under its own load",
     "a repair never puts an older value over a newer one",
     "a request that waited for too long",
+    "an answer is put before its place is stored",
+    "records that a call refuses are put again",
+    "a slot is not beyond the offset",
+    "an offset of another source",
 )
 """Mutations that the first few seeds find, of several kinds."""
 
@@ -138,6 +148,13 @@ def test_each_schedule_with_repairs_ends_as_promised() -> None:
 def test_each_schedule_with_hosts_that_refuse_each_other_ends_as_promised() -> None:
     """Shows members that fenced each other for ever, none of which ever had loaded the log."""
     assert "2 schedules" in simulate("--seed", "10002410", "--seed", "1", "--shrink", "0", "--aim", "refused for good")
+
+
+@pytest.mark.timeout(300)
+def test_each_schedule_of_an_extraction_ends_as_promised() -> None:
+    for aim, some in (("extractor", EXTRACTOR), ("extractor refuses", REFUSED)):
+        seeds = [argument for seed in some for argument in ("--seed", str(seed))]
+        assert f"{len(some)} schedules" in simulate(*seeds, "--shrink", "0", "--aim", aim)
 
 
 @pytest.mark.timeout(300)

@@ -1,4 +1,7 @@
-"""Safeguards of the way into the stream, each with the test that fails without it; the simulator begins behind it."""
+"""Safeguards of the way into the stream, each with the test that fails without it.
+
+Those of PostgreSQL's that schedules show are in :mod:`simulation.mutations_extract`.
+"""
 
 from __future__ import annotations
 

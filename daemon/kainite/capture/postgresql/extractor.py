@@ -49,7 +49,7 @@ import orjson
 
 from kainite.base.errors import SourceError
 from kainite.capture.heartbeats import Heartbeats
-from kainite.capture.postgresql import heartbeat
+from kainite.capture.postgresql import heartbeat, replication
 from kainite.capture.postgresql.heartbeat import MessageHeartbeat
 from kainite.capture.postgresql.offset import Offset, places_in
 from kainite.capture.postgresql.pgoutput import (
@@ -166,7 +166,7 @@ class PostgresExtractor:
             slot = self._reading.slot
             stream = ReplicationStream.open(slot, start.lsn, start.source)
             try:
-                catalogue = SourceCatalogue(slot.url, slot.publication, self._reading.tables)
+                catalogue = self._catalogue(start)
             except SourceError:
                 stream.close()
                 raise
@@ -178,6 +178,20 @@ class PostgresExtractor:
             self._sent_lsn = start.lsn
             self._advance_at = time.monotonic() + ADVANCE_EVERY_S
         return self._opened
+
+    def _catalogue(self, start: Offset) -> SourceCatalogue:
+        """Connects to the catalogue; looks whether the slot still is where it may be, as nobody else moves it now.
+
+        While this process waited for the slot, another extraction, with an offset file of its own, may have read on.
+        """
+        slot = self._reading.slot
+        catalogue = SourceCatalogue(slot.url, slot.publication, self._reading.tables)
+        try:
+            replication.check_not_beyond(slot.slot, catalogue.confirmed(slot.slot), start.lsn)
+        except SourceError:
+            catalogue.close()
+            raise
+        return catalogue
 
     def _give(self, source: _Source, lsn: int) -> bytes:
         """Returns the message that gives the offset behind an answer."""

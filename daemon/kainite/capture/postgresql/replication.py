@@ -108,7 +108,8 @@ class ReplicationStream:
     def open(cls, source: SourceSlot, start_lsn: int, noted: SourceIdentity | None = None) -> Self:
         """Starts reading the transactions that end after ``start_lsn``.
 
-        Waits up to 30 s while the server still takes a killed reader for the slot's active one.
+        Waits up to 30 s while the server still takes a killed reader for the slot's active one. A reader that lives may
+        move the slot meanwhile, so whoever must miss nothing looks at it again, with :func:`check_not_beyond`.
 
         Args:
             source: the database, slot and publication that are read.
@@ -212,6 +213,18 @@ class ReplicationStream:
             self._connection.flush()
 
 
+def check_not_beyond(slot: str, confirmed_lsn: int, start_lsn: int) -> None:
+    """Raises SourceError where a slot has acknowledged more than ``start_lsn``.
+
+    The server silently skips transactions up to the slot's position, and the caller lacks some of these.
+    """
+    if confirmed_lsn > start_lsn:
+        raise SourceError(
+            f"replication slot {slot} is at {format_lsn(confirmed_lsn)}, after {format_lsn(start_lsn)} that was asked"
+            " for: what committed between them is lost; copy the tables again"
+        )
+
+
 def _start(connection: pq.abc.PGconn, source: SourceSlot, start_lsn: int) -> None:
     messages = ", messages 'true'" if connection.server_version >= _SENDS_MESSAGES else ""
     command = (
@@ -269,9 +282,4 @@ def _check_slot(connection: pq.abc.PGconn, slot: str, start_lsn: int) -> None:
             f"replication slot {slot} does not exist on the source server. Before the first extraction: create it with"
             f" plugin pgoutput, and begin with its LSN. After that: {_SLOT_ANEW}"
         )
-    # The server silently skips transactions up to the slot's position, and the caller lacks some of these.
-    if parse_lsn(value.decode()) > start_lsn:
-        raise SourceError(
-            f"replication slot {slot} is at {value.decode()}, after {format_lsn(start_lsn)} that was asked for:"
-            " what committed between them is lost; copy the tables again"
-        )
+    check_not_beyond(slot, parse_lsn(value.decode()), start_lsn)

@@ -17,6 +17,7 @@ import psycopg
 from kainite.base.errors import SourceError
 from kainite.base.redaction import learn, redacted, secrets_in_url
 from kainite.capture.postgresql.records import SourceKey
+from kainite.capture.postgresql.replication_frames import parse_lsn
 from kainite.capture.postgresql.source_reach import SESSION_NAME, reached_by
 
 LOOK_EVERY_S: Final = 10.0
@@ -36,6 +37,9 @@ _SLOT: Final = """
 SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END,
                        restart_lsn)::bigint, safe_wal_size
 FROM pg_replication_slots WHERE slot_name = %s
+"""
+_CONFIRMED: Final = """
+SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s
 """
 _KEY: Final = """
 SELECT ARRAY(SELECT a.attname::text FROM pg_index i
@@ -132,6 +136,16 @@ class SourceCatalogue:
         for held, left in self._rows(_SLOT, slot):
             return SlotWal(held, None if left is None else max(left, 0))
         return SlotWal(None, None)
+
+    def confirmed(self, slot: str) -> int:
+        """Returns the LSN up to which a slot has acknowledged everything.
+
+        Raises:
+            SourceError: the slot is not there, or the database cannot be asked.
+        """
+        for (lsn,) in self._rows(_CONFIRMED, slot):
+            return parse_lsn(lsn)
+        raise SourceError(f"replication slot {slot} does not exist any more")
 
     def key(self, relation_oid: int) -> SourceKey:
         """Returns a table's primary key as the catalogue has it now; an empty one where the table is gone.

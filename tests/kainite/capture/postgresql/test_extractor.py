@@ -14,6 +14,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,8 @@ from kainite.capture.postgresql import extractor as extractor_module
 from kainite.capture.postgresql.command import PROGRAM
 from kainite.capture.postgresql.extractor import PostgresExtractor, Reading
 from kainite.capture.postgresql.offset import Offset
-from kainite.capture.postgresql.replication import SourceSlot, create_slot
+from kainite.capture.postgresql.replication import ReplicationStream, SourceSlot, create_slot
+from kainite.capture.postgresql.replication_frames import format_lsn, parse_lsn
 from kainite.capture.serving import markers_of
 from kainite.capture.truncate import OnTruncate
 from kainite.extract.offsets.offset_file import OffsetFile
@@ -41,6 +43,8 @@ from support.waiting import eventually
 
 SHARDS = 3
 LIMIT = 60.0
+_ASKING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE %s"
+_CONFIRMED = "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s"
 
 
 class Bench:
@@ -409,6 +413,25 @@ def test_an_offset_says_which_source_it_was_read_from_and_another_one_is_refused
         elsewhere = {**offset, "source": {**offset["source"], name: value}}
         with pytest.raises(SourceError, match="the offset was read from"):
             list(PostgresExtractor(Reading(bench.source)).answer(request_of(elsewhere)))
+
+
+def test_a_slot_that_another_reader_moves_while_it_is_waited_for_is_refused(source: SourceSlot) -> None:
+    with create_slot(source) as slot:
+        begin = slot.lsn
+    request = request_of({"lsn": format_lsn(begin), "number": 0})
+    with psycopg.connect(source.url, autocommit=True) as connection, ThreadPoolExecutor(1) as threads:
+
+        def found(query: str, *values: object) -> Any:
+            return next(iter(connection.execute(query, values)))[0]
+
+        with ReplicationStream.open(source, begin) as other:
+            waiting = threads.submit(lambda: list(PostgresExtractor(Reading(source)).answer(request)))
+            eventually(lambda: found(_ASKING, f"START_REPLICATION SLOT {source.slot} %") == 2)
+            connection.execute("INSERT INTO item VALUES (1, 'x', 1)")
+            other.acknowledge(parse_lsn(found("SELECT pg_current_wal_insert_lsn()::text")))
+            eventually(lambda: parse_lsn(found(_CONFIRMED, source.slot)) > begin)
+        with pytest.raises(SourceError, match="what committed between them is lost"):
+            waiting.result(LIMIT)
 
 
 def test_an_offset_beyond_the_servers_wal_is_refused(bench: Bench) -> None:
