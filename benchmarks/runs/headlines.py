@@ -22,7 +22,7 @@ class Headline:
     Attributes:
         title: what the row tells, with its unit.
         benchmark: the benchmark's name.
-        figure: the figure's path in the benchmark's JSON (:func:`~runs.figures.figures`).
+        figure: the figure's path in the benchmark's JSON (``runs.figures``).
         baseline: the path of the figure by which it is divided; None where it stands for itself.
     """
 
@@ -67,7 +67,7 @@ def headline_table(runs: Sequence[Mapping[str, Any]]) -> str:
     Rows that no run has are left out.
 
     Args:
-        runs: the contents of files that :func:`runs.recording.record` wrote. Of runs of one commit the later one
+        runs: the contents of files that ``make bench`` wrote. Of runs of one commit the later one
             counts for the benchmarks that it has.
     """
     columns = _by_commit(runs)
