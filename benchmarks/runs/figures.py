@@ -100,5 +100,6 @@ def _walked(found: Any, path: tuple[str, ...]) -> Iterator[tuple[str, float]]:
 def _label(value: Any, place: int) -> str:
     if not isinstance(value, Mapping):
         return str(place)
-    told = [str(value[key]) for key in NAMES if isinstance(value.get(key), str | int | float)]
+    names = [value[key] for key in NAMES if isinstance(value.get(key), str | int | float)]
+    told = [f"{name:g}" if isinstance(name, float) else str(name) for name in names]
     return " ".join(told) or str(place)

@@ -33,7 +33,7 @@ class Headline:
 
 
 _CHILDREN: Final = "runs/kainite run 8"
-_BACKLOG: Final = "0.0/per_second"
+_BACKLOG: Final = "0/per_second"
 
 HEADLINES: Final = (
     Headline(
@@ -50,11 +50,11 @@ HEADLINES: Final = (
         )
     ),
     *(
-        Headline(f"TPC-B, µs of processor time a unit: {kind}", "whole_way", f"Kainite TPC-B 0.0/cpu_us/{kind}")
+        Headline(f"TPC-B, µs of processor time a unit: {kind}", "whole_way", f"Kainite TPC-B 0/cpu_us/{kind}")
         for kind in ("daemon", "record processors", "apply driver", "Spark's Python workers", "Spark's JVM")
     ),
-    Headline("TPC-B at 100 units/s: median s to the commit", "whole_way", "Kainite TPC-B 100.0/latency/0"),
-    Headline("TPC-B at 100 units/s: 99 % within s", "whole_way", "Kainite TPC-B 100.0/latency/1"),
+    Headline("TPC-B at 100 units/s: median s to the commit", "whole_way", "Kainite TPC-B 100/latency/0"),
+    Headline("TPC-B at 100 units/s: 99 % within s", "whole_way", "Kainite TPC-B 100/latency/1"),
     Headline("orders into PostgreSQL : hand-tuned statements", "apply", "ratio_to_A"),
     Headline("`kainite status` with 100,000 units in the log, s", "commands", "status/seconds"),
     Headline("`kainite --help`, s", "commands", "--help/seconds"),

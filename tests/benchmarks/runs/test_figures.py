@@ -19,7 +19,7 @@ NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
         ({"a": 1, "b": {"c": 2.5}}, {"a": 1.0, "b/c": 2.5}),
         ([{"mix": "tpcb", "us": 3}, {"mix": "orders", "us": 4}], {"tpcb/us": 3.0, "orders/us": 4.0}),
         ([{"shards": 8, "busy": True, "n": 1}], {"8 True/shards": 8.0, "8 True/n": 1.0}),
-        ([{"name": "a", "rate": 0.0, "busy": {"jvm": 0.5}}], {"a 0.0/rate": 0.0, "a 0.0/busy/jvm": 0.5}),
+        ([{"name": "a", "rate": 0.0, "busy": {"jvm": 0.5}}], {"a 0/rate": 0.0, "a 0/busy/jvm": 0.5}),
         ([5, [6]], {"0": 5.0, "1/0": 6.0}),
         ({"text": "1", "none": None, "yes": True}, {}),
     ],
