@@ -1,7 +1,7 @@
-"""Makes one table of the figures that tell best how fast a state of Kainite is, of several recorded runs. Pure.
+"""Makes one table of the chief figures of several recorded runs, a column a commit. Pure.
 
 Where a benchmark has a baseline, the figure is the ratio to it in the same run, so that runs on different machines can
-be compared. Other figures hold for the machine that the table names.
+be compared. Other figures hold for the machine of their run.
 """
 
 from __future__ import annotations

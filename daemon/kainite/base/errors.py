@@ -76,7 +76,11 @@ class CatalogueError(KainiteError):
 
 
 class OtherLogError(CatalogueError):
-    """Attributes: ``others`` has the names of the other logs, by the full names of their tables."""
+    """Names the tables that other logs write.
+
+    Attributes:
+        others: the names of the other logs, by the full names of their tables.
+    """
 
     def __init__(self, message: str, others: Mapping[str, str]) -> None:
         super().__init__(message, others)

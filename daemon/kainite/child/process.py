@@ -111,7 +111,7 @@ class ChildProcess:
         return self._loop.time() - self._heard_at
 
     def send(self, *request: bytes) -> None:
-        """Sends one request of the dialect, what a starting method of :attr:`dialect` returned.
+        """Sends one request: what a starting method of :attr:`dialect` returned, in one piece or in several.
 
         The caller must call :meth:`serve` afterwards. The request is not held longer than it takes to write it.
         """

@@ -17,16 +17,14 @@ from kainite.base.record import Pieces, RawRecord, arrival_ms, rounded_ms
 CHUNK: Final = 250
 """Records that are made into text together: more leave the processor's cache, and take half as much time again."""
 
-_BEGIN: Final = b'{"action":"processRecords","records":['
-_DATA, _KEY, _SEQUENCE = '{"data":"', '","partitionKey":"', '","sequenceNumber":"'
-_NEXT = f",{_DATA}"
-_BEGIN_COPIED: Final = _BEGIN + _DATA.encode()
+_BEGIN: Final = b'{"action":"processRecords","records":[{"data":"'
+_NEXT, _KEY, _SEQUENCE = ',{"data":"', '","partitionKey":"', '","sequenceNumber":"'
 
 
 def render_process_records(
     records: Sequence[RawRecord], millis_behind_latest: int | None, *, plain: bool = False
 ) -> Pieces:
-    """Returns the ``processRecords`` line (docs/kcl.md, *Multi-language protocol*).
+    """Returns the ``processRecords`` line, in pieces (docs/kcl.md, *Multi-language protocol*).
 
     ASCII only: a raw U+2028 ends a line for Node's readline.
 
@@ -43,7 +41,7 @@ def render_process_records(
     except TypeError:  # a record without data
         return (_rendered(records, millis_behind_latest),)
     chunks[-1] = chunks[-1].removesuffix(_NEXT.encode())
-    return (_BEGIN_COPIED, *chunks, b'],"millisBehindLatest":%b}\n' % orjson.dumps(millis_behind_latest))
+    return (_BEGIN, *chunks, b'],"millisBehindLatest":%b}\n' % orjson.dumps(millis_behind_latest))
 
 
 def _copied(records: Sequence[RawRecord]) -> bytes:

@@ -77,7 +77,7 @@ async def create_missing(
     elif begin is not None and initial != TRIM_HORIZON and initial in wanted.values():
         begun = await note_beginning(settings, begin)
         shards = await asyncio.to_thread(_listed, stream, settings, first=not leases)
-        # In this order: a shard that is split and whose children are merged between two listings stands in both.
+        # In this order: of the whole listing, what was open at the beginning or later is in the later listing too.
         since = await asyncio.to_thread(stream.list_shards, from_timestamp=begun)
         wanted = missing_leases(shards, checkpoints, initial, {shard.id for shard in since})
     await asyncio.to_thread(_create, table, shards, wanted)
